@@ -19,7 +19,7 @@ find_package(tomlplusplus REQUIRED)
 find_package(zstd REQUIRED CONFIG)
 find_package(simdjson REQUIRED CONFIG)
 find_package(PkgConfig REQUIRED)
-pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
+pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8>=10.40)
 find_path(ATOLL_XXHASH_INCLUDE xxhash.h REQUIRED)  # headers alone are used
 
 find_package(Arrow MODULE)

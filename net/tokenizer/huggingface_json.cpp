@@ -35,7 +35,7 @@ Status add_parts(const json& whole, const char* name, const char* list, std::vec
 
 Error bad(std::string why) { return Error{ErrorCode::kInvalidArgument, std::move(why)}; }
 Error unsupported(std::string_view what, std::string_view why) {
-  return bad(fmt::format("{} is not supported: {}", printable(what), why));
+  return bad(fmt::format("{} is not supported: {}", printable(what, 400), why));
 }
 
 const json* find(const json& object, const char* name) {

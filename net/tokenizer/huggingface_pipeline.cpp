@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "net/tokenizer/huggingface_json.h"
+#include "net/tokenizer/utf8_text.h"
 
 namespace atl::huggingface {
 namespace {
@@ -22,6 +23,12 @@ Result<std::string> short_text(const json& part, const char* name) {
     return bad(fmt::format("{} is no text of at most {} bytes", name, kMaxText));
   }
   return found->get<std::string>();
+}
+
+Result<std::string> one_character(const json& part, const char* name) {
+  const std::string text = text_or_empty(part, name);
+  if (!text.empty() && char_at(text, 0).bytes == text.size()) return text;
+  return bad(fmt::format("{} of {} is not one character", name, text_or_empty(part, "type")));
 }
 
 // {"String": "..."} or {"Regex": "..."}.
@@ -101,8 +108,7 @@ Result<SplitBehavior> read_behavior(const json& part, std::string_view whose, st
 
 Result<MetaspaceStep> read_metaspace(const json& part) {
   MetaspaceStep step;
-  ATOLL_ASSIGN_OR_RETURN(step.replacement, short_text(part, "replacement"));
-  if (step.replacement.empty()) return bad("the replacement of pre_tokenizer Metaspace is empty");
+  ATOLL_ASSIGN_OR_RETURN(step.replacement, one_character(part, "replacement"));
   ATOLL_ASSIGN_OR_RETURN(step.splits, flag(part, "split", true));
   ATOLL_ASSIGN_OR_RETURN(const bool adds_space, flag(part, "add_prefix_space", true));
   const std::string scheme = text_or_empty(part, "prepend_scheme");
@@ -151,8 +157,7 @@ Status add_steps(const json& part, std::vector<PreTokenizerStep>& steps) {
     ATOLL_ASSIGN_OR_RETURN(Regex words, rust_words());
     steps.push_back(SplitStep{TextPattern(std::move(words)), SplitBehavior::kRemoved, true});
   } else if (type == "CharDelimiterSplit") {
-    ATOLL_ASSIGN_OR_RETURN(std::string delimiter, short_text(part, "delimiter"));
-    if (delimiter.empty()) return bad("the delimiter of pre_tokenizer CharDelimiterSplit is empty");
+    ATOLL_ASSIGN_OR_RETURN(std::string delimiter, one_character(part, "delimiter"));
     steps.push_back(SplitStep{TextPattern::of_text(std::move(delimiter)), SplitBehavior::kRemoved});
   } else if (type == "Metaspace") {
     ATOLL_ASSIGN_OR_RETURN(MetaspaceStep step, read_metaspace(part));
@@ -203,7 +208,7 @@ Result<DecoderStep> decoder_step(const json& part) {
     ATOLL_ASSIGN_OR_RETURN(step.replacement, short_text(part, "content"));
   } else if (type == "Strip") {
     step.kind = Kind::kStrip;
-    ATOLL_ASSIGN_OR_RETURN(step.text, short_text(part, "content"));
+    ATOLL_ASSIGN_OR_RETURN(step.text, one_character(part, "content"));
     ATOLL_ASSIGN_OR_RETURN(step.start, count_of(part, "start"));
     ATOLL_ASSIGN_OR_RETURN(step.stop, count_of(part, "stop"));
   } else if (type == "Metaspace") {

@@ -20,8 +20,8 @@ namespace {
 using unicode_data::Addition;
 using unicode_data::kAdditions;
 
-constexpr std::size_t kFirstStack = 32 << 10, kMostStack = 1 << 20;  // bytes of the compiled code's
-constexpr std::uint32_t kMaxHeap = 64 << 10;                         // KiB
+constexpr std::size_t kFirstStack = 32 << 10, kMostStack = 16 << 20;  // bytes of the compiled code's
+constexpr std::uint32_t kMaxHeap = 256 << 10;                         // KiB
 constexpr std::uint32_t kMaxNesting = 64;
 constexpr char32_t kReplacement = 0xFFFD;
 
@@ -86,7 +86,7 @@ Result<Regex> Regex::make(std::string_view regex) {
   ATOLL_ASSIGN_OR_RETURN(const std::string translated, to_pcre2(regex));
   auto made = make_pcre2(translated);
   if (made.ok()) return made;
-  return made.error().with_context(fmt::format("the regular expression \"{}\"", printable(regex)));
+  return made.error().with_context(fmt::format("the regular expression \"{}\"", printable(regex, 200)));
 }
 
 Result<Regex> Regex::make_pcre2(std::string_view regex) {
@@ -127,8 +127,12 @@ void Regex::find_all(std::string_view given, RegexRoom& room, std::vector<TextSp
   const PCRE2_SIZE* const span = pcre2_get_ovector_pointer(room.match_);
   std::optional<std::size_t> last_end;
   for (std::size_t from = 0; from <= text.size();) {
-    const int matched = pcre2_match(code_.get(), reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), from,
-                                    PCRE2_NO_UTF_CHECK, room.match_, room.context_);
+    const auto match = [&](std::uint32_t options) {
+      return pcre2_match(code_.get(), reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), from,
+                         PCRE2_NO_UTF_CHECK | options, room.match_, room.context_);
+    };
+    int matched = match(0);
+    if (matched == PCRE2_ERROR_JIT_STACKLIMIT) matched = match(PCRE2_NO_JIT);  // which has the heap
     if (matched < 0) break;
     const std::size_t begin = span[0], end = span[1];
     if (begin == end && last_end == end) {

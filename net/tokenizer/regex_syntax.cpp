@@ -15,6 +15,7 @@ namespace atl {
 namespace {
 
 constexpr int kMaxNested = 32;            // of groups and sets within each other
+constexpr std::size_t kShown = 200;       // bytes of an expression in an error
 constexpr unsigned kMaxRepeats = 10'000;  // PCRE2 takes up to 65,535, Oniguruma up to 100,000
 
 constexpr std::string_view kHexSet = "0-9A-Fa-f";
@@ -112,7 +113,9 @@ class Translator {
 
  private:
   static Error wrong(std::string_view why) { return Error{ErrorCode::kInvalidArgument, std::string(why)}; }
-  static Error unsupported(std::string_view what) { return wrong(fmt::format("{} is not supported", printable(what))); }
+  static Error unsupported(std::string_view what) {
+    return wrong(fmt::format("{} is not supported", printable(what, kShown)));
+  }
 
   bool take(std::string_view text) {
     if (!left_.starts_with(text)) return false;
@@ -485,7 +488,7 @@ class Translator {
 Result<std::string> to_pcre2(std::string_view regex) {
   auto translated = Translator(regex).run();
   if (translated.ok()) return translated;
-  return translated.error().with_context(fmt::format("the regular expression \"{}\"", printable(regex)));
+  return translated.error().with_context(fmt::format("the regular expression \"{}\"", printable(regex, kShown)));
 }
 
 }  // namespace atl

@@ -132,7 +132,10 @@ void LoadTokenizerTest::malformed_vocabularies_are_refused_data() {
   row(R"({"pre_tokenizer": {"pretokenizers": [{"type": "Split", "pattern": {"Regex": "(a"}, "behavior": "Isolated"}]}})",
       "the pattern of pre_tokenizer Split: the regular expression \"(a\": a group is not closed");
   row(R"({"pre_tokenizer": {"pretokenizers": [{"type": "Split", "behavior": "Isolated"}]}})", "has no pattern");
-  row(R"({"pre_tokenizer": {"type": "Metaspace", "replacement": ""}})", "the replacement of pre_tokenizer Metaspace");
+  row(R"({"pre_tokenizer": {"type": "Metaspace", "replacement": ""}})",
+      "replacement of Metaspace is not one character");
+  row(R"({"pre_tokenizer": {"type": "CharDelimiterSplit", "delimiter": "ab"}})",
+      "delimiter of CharDelimiterSplit is not one character");
   row(R"({"decoder": {"type": "Strip", "content": " ", "start": -1, "stop": 0}})", "start of decoder Strip");
   row(R"({"normalizer": {"type": "Prepend"}})", "prepend is no text");
   row(R"({"model": {"vocab": {"a": -1}}})", "the id of the token \"a\" is no number");
