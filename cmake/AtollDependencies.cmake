@@ -18,6 +18,8 @@ find_package(CLI11 REQUIRED)
 find_package(tomlplusplus REQUIRED)
 find_package(zstd REQUIRED CONFIG)
 find_package(simdjson REQUIRED CONFIG)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8>=10.40)
 find_path(ATOLL_XXHASH_INCLUDE xxhash.h REQUIRED)  # headers alone are used
 
 find_package(Arrow MODULE)

@@ -9,7 +9,7 @@ atoll_cache=${XDG_CACHE_HOME:-${HOME:?is not set: say where to keep libtorch by 
 atoll_libtorch=$atoll_cache/libtorch-2.11.0
 
 build_packages=(g++ cmake ninja-build ccache pkg-config libboost1.81-dev nlohmann-json3-dev libcli11-dev libspdlog-dev
-  libfmt-dev libtomlplusplus-dev libxxhash-dev libssl-dev libipsec-mb-dev libsqlite3-dev libcurl4-openssl-dev zlib1g-dev libzstd-dev libsimdjson-dev libsentencepiece-dev python3 python3-venv)
+  libfmt-dev libtomlplusplus-dev libxxhash-dev libssl-dev libipsec-mb-dev libsqlite3-dev libcurl4-openssl-dev zlib1g-dev libzstd-dev libsimdjson-dev libpcre2-dev libsentencepiece-dev python3 python3-venv)
 demo_packages=(dict-gcide)
 gui_packages=(qt6-base-dev qt6-svg-dev libgl1-mesa-dev libqcustomplot-dev libqrencode-dev qt6-l10n-tools)
 test_packages=(dict-gcide "${gui_packages[@]}" procps libvalijson-dev zsh fish xvfb xauth desktop-file-utils appstream man-db systemd dbus-daemon)

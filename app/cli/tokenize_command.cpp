@@ -123,7 +123,7 @@ void add_tokenize_command(CLI::App& app, CommandContext& context) {
       "  atoll tokenize --tokenizer tokenizer.json book.txt\n"
       "  echo -n 'An atoll is' | atoll tokenize --tokenizer Llama-3/tokenizer.model --json\n"
       "  atoll tokenize --tokenizer bytes book.txt | atoll tokenize --tokenizer bytes --decode\n\n"
-      "Reads a tokenizer.json of the family of byte-level BPE (GPT-2, Llama 3, Qwen 2.5), Llama 3's\n"
+      "Reads a tokenizer.json of BPE (GPT-2, Llama, Qwen, SmolLM, DeepSeek, Mistral, Gemma), Llama 3's\n"
       "tokenizer.model, and tiktoken's files; a directory with one of them; or 'bytes'.");
   sub->add_option("--tokenizer", command->tokenizer, "The tokenizer's file, or 'bytes'")->required()->type_name("FILE");
   sub->add_option("--pattern", command->pattern, "How text is cut, for a tiktoken file that is none of the known ones")

@@ -20,6 +20,16 @@ class SearchedMerge {
 
   std::size_t run(std::string_view piece, TokenId* ids) {
     begin(piece);
+    return join_all(ids);
+  }
+  // Of tokens that are there already, at most kMaxBytes.
+  std::size_t run(std::span<TokenId> ids) {
+    begin(ids);
+    return join_all(ids.data());
+  }
+
+ private:
+  std::size_t join_all(TokenId* ids) {
     for (std::int32_t least = find_least(); least != kNoPair; least = find_least()) {
       join(static_cast<unsigned>(least) % kMaxBytes, static_cast<std::uint32_t>(least) / kMaxBytes);
     }
@@ -28,7 +38,6 @@ class SearchedMerge {
     return count;
   }
 
- private:
   static constexpr std::int32_t kNoPair = INT32_MAX;
   static_assert(static_cast<std::uint64_t>(kMaxMerges) * kMaxBytes <= INT32_MAX);
   static constexpr std::size_t kStride = 8;
@@ -36,16 +45,26 @@ class SearchedMerge {
   static std::int32_t pair_of(std::uint32_t merge, unsigned place) {
     return merge == kNone ? kNoPair : static_cast<std::int32_t>(merge * kMaxBytes + place);
   }
+  void begin_parts(std::size_t size) {
+    alive_ = size == kMaxBytes ? ~std::uint64_t{0} : (std::uint64_t{1} << size) - 1;
+    padded_ = (size + kStride - 1) / kStride * kStride;
+    for (std::size_t i = size - 1; i < padded_; ++i) pairs_[i] = kNoPair;
+  }
   void begin(std::string_view piece) {
     const std::size_t size = piece.size();
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(piece[i]); };
-    alive_ = size == kMaxBytes ? ~std::uint64_t{0} : (std::uint64_t{1} << size) - 1;
-    padded_ = (size + kStride - 1) / kStride * kStride;
+    begin_parts(size);
     for (std::size_t i = 0; i < size; ++i) ids_[i] = merges_.byte_ids[byte(i)];
     for (std::size_t i = 0; i + 1 < size; ++i) {
       pairs_[i] = pair_of(merges_.byte_pairs[byte(i) * 256u + byte(i + 1)], static_cast<unsigned>(i));
     }
-    for (std::size_t i = size - 1; i < padded_; ++i) pairs_[i] = kNoPair;
+  }
+  void begin(std::span<const TokenId> ids) {
+    begin_parts(ids.size());
+    std::copy(ids.begin(), ids.end(), ids_.begin());
+    for (std::size_t i = 0; i + 1 < ids.size(); ++i) {
+      pairs_[i] = pair_of(merges_.pairs.find(ids[i], ids[i + 1]), static_cast<unsigned>(i));
+    }
   }
   std::int32_t find_least() const {
     std::array<std::int32_t, kStride> least;
@@ -91,7 +110,16 @@ class HeapMerge {
   HeapMerge(const BpeMerges& merges, MergeRoom& room) : merges_(merges), parts_(room.parts), heap_(room.heap) {}
 
   std::size_t run(std::string_view piece, TokenId* ids) {
-    begin(piece);
+    begin(piece.size(), [&](std::size_t i) { return merges_.byte_ids[static_cast<unsigned char>(piece[i])]; });
+    return join_all(ids);
+  }
+  std::size_t run(std::span<TokenId> ids) {
+    begin(ids.size(), [&](std::size_t i) { return ids[i]; });
+    return join_all(ids.data());
+  }
+
+ private:
+  std::size_t join_all(TokenId* ids) {
     while (!heap_.empty()) {
       std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
       const std::uint64_t least = heap_.back();
@@ -103,15 +131,13 @@ class HeapMerge {
     for (std::uint32_t at = 0; at != kNone; at = parts_[at].next) ids[count++] = parts_[at].id;
     return count;
   }
-
- private:
-  void begin(std::string_view piece) {
-    const auto size = static_cast<std::uint32_t>(piece.size());
+  template <class IdAt>
+  void begin(std::size_t parts, IdAt id_at) {
+    const auto size = static_cast<std::uint32_t>(parts);
     parts_.resize(size);
     heap_.clear();
     for (std::uint32_t i = 0; i < size; ++i) {
-      const TokenId id = merges_.byte_ids[static_cast<unsigned char>(piece[i])];
-      parts_[i] = {id, kNone, i == 0 ? kNone : i - 1, i + 1 == size ? kNone : i + 1};
+      parts_[i] = {id_at(i), kNone, i == 0 ? kNone : i - 1, i + 1 == size ? kNone : i + 1};
     }
     for (std::uint32_t i = 0; i + 1 < size; ++i) {
       parts_[i].merge = merges_.pairs.find(parts_[i].id, parts_[i + 1].id);
@@ -158,6 +184,12 @@ std::size_t merge_piece(const BpeMerges& merges, std::string_view piece, MergeRo
   }
   if (piece.size() <= SearchedMerge::kMaxBytes) return SearchedMerge(merges).run(piece, ids);
   return HeapMerge(merges, room).run(piece, ids);
+}
+
+std::size_t merge_ids(const BpeMerges& merges, std::span<TokenId> ids, MergeRoom& room) {
+  if (ids.size() <= 1) return ids.size();
+  if (ids.size() <= SearchedMerge::kMaxBytes) return SearchedMerge(merges).run(ids);
+  return HeapMerge(merges, room).run(ids);
 }
 
 void add_pairs_of_ranks(std::span<const TokenId> ranked, const TokenBytes& tokens, BpeMerges& merges) {

@@ -49,6 +49,9 @@ struct MergeRoom {
 // The tokens of a piece that is not empty, in `ids`, whose room is piece.size() tokens or more; how many.
 std::size_t merge_piece(const BpeMerges& merges, std::string_view piece, MergeRoom& room, TokenId* ids);
 
+// The same of tokens that are no single bytes: what they merge to stands in their place, at the begin; how many.
+std::size_t merge_ids(const BpeMerges& merges, std::span<TokenId> ids, MergeRoom& room);
+
 // Adds the merges that ranks mean: of each token its pair, numbered by rank. `ranked`: the tokens of two bytes and
 // more, by rising rank; byte_ids are there.
 void add_pairs_of_ranks(std::span<const TokenId> ranked, const TokenBytes& tokens, BpeMerges& merges);

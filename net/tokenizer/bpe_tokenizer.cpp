@@ -4,21 +4,57 @@
 
 #include <algorithm>
 
-#include "net/tokenizer/normal_form.h"
 #include "net/tokenizer/split_scanner.h"
+#include "net/tokenizer/utf8_text.h"
 
 namespace atl {
 namespace {
 
+constexpr std::string_view kWordBegin = "\xE2\x96\x81";  // U+2581, which stands for a space in tokens of characters
+
+// A normalized one is found as the normalizer makes it.
 std::vector<AddedToken> added_of(const BpeVocabulary& vocabulary, bool normalized) {
   std::vector<AddedToken> added;
   std::copy_if(vocabulary.added.begin(), vocabulary.added.end(), std::back_inserter(added),
                [&](const AddedToken& token) { return token.normalized == normalized; });
+  if (!normalized) return added;
+  RegexRoom room;
+  for (AddedToken& token : added) {
+    std::string changed;
+    token.text = std::string(vocabulary.normalizer.apply(token.text, room, changed));
+  }
   return added;
 }
 
+std::optional<TokenBytes> texts_of(const BpeVocabulary& vocabulary) {
+  if (vocabulary.decoder.is_empty()) return std::nullopt;
+  std::vector<std::string> texts = vocabulary.tokens;
+  for (const TokenId id : vocabulary.mergeable) texts[id] = vocabulary.decoder.text_of(texts[id], false);
+  for (const bool normalized : {false, true}) {
+    for (const AddedToken& token : added_of(vocabulary, normalized)) {
+      texts[token.id] = token.special ? vocabulary.tokens[token.id] : vocabulary.decoder.text_of(token.text, false);
+    }
+  }
+  return TokenBytes(texts);
+}
+
+std::optional<BpeSymbols> symbols_of(const BpeVocabulary& vocabulary, const TokenBytes& tokens) {
+  if (vocabulary.alphabet.of_bytes && vocabulary.alphabet.has_all_bytes()) return std::nullopt;
+  std::vector<TokenId> characters;
+  for (const TokenId id : vocabulary.mergeable) {
+    const TextChar first = char_at(tokens[id], 0);
+    if (first.code_point != kNoCodePoint && first.bytes == tokens[id].size()) characters.push_back(id);
+  }
+  return BpeSymbols(vocabulary.alphabet, tokens, characters);
+}
+
+std::string kind_of(const BpeVocabulary& vocabulary) {
+  if (!vocabulary.pre_tokenizer) return std::string(split_pattern_name(vocabulary.pattern));
+  return vocabulary.alphabet.of_bytes ? "byte_level_bpe" : "bpe";
+}
+
 TokenizerFacts complete(TokenizerFacts facts, const BpeVocabulary& vocabulary) {
-  facts.kind = split_pattern_name(vocabulary.pattern);
+  facts.kind = kind_of(vocabulary);
   facts.vocab_size = static_cast<std::uint32_t>(vocabulary.tokens.size());
   for (const AddedToken& token : vocabulary.added) {
     if (token.special) facts.special_tokens.push_back({token.text, token.id});
@@ -39,12 +75,13 @@ class BpeTokenizer::Scratch final : public TokenizerScratch {
   LongWordCache long_words;
   MergeRoom room;
   std::vector<TokenId> merged;
+  PreTokenizerRoom cut;
 };
 
-Result<std::unique_ptr<BpeTokenizer>> BpeTokenizer::make(TokenizerFacts facts, BpeVocabulary vocabulary) {
+std::unique_ptr<BpeTokenizer> BpeTokenizer::make(TokenizerFacts facts, BpeVocabulary vocabulary) {
   facts = complete(std::move(facts), vocabulary);
   std::unique_ptr<BpeTokenizer> made(new BpeTokenizer(std::move(facts), vocabulary));
-  ATOLL_RETURN_IF_ERROR(made->add_merges(vocabulary));
+  made->add_merges(vocabulary);
   made->add_whole_pieces(vocabulary);
   return made;
 }
@@ -52,46 +89,63 @@ Result<std::unique_ptr<BpeTokenizer>> BpeTokenizer::make(TokenizerFacts facts, B
 BpeTokenizer::BpeTokenizer(TokenizerFacts facts, const BpeVocabulary& vocabulary)
     : Tokenizer(std::move(facts)),
       pattern_(vocabulary.pattern),
-      normal_form_c_(vocabulary.normal_form_c),
+      pre_tokenizer_(vocabulary.pre_tokenizer),
+      normalizer_(vocabulary.normalizer),
       tokens_(vocabulary.tokens),
+      decoder_(vocabulary.decoder),
+      texts_(texts_of(vocabulary)),
       merges_(std::max(vocabulary.merges.size(), vocabulary.mergeable.size())),
+      symbols_(symbols_of(vocabulary, tokens_)),
       whole_(tokens_, vocabulary.mergeable.size()),
-      added_(added_of(vocabulary, false), tokens_),
-      added_normalized_(added_of(vocabulary, true), tokens_) {}
+      added_(added_of(vocabulary, false)),
+      added_normalized_(added_of(vocabulary, true)) {}
 
-Status BpeTokenizer::add_merges(const BpeVocabulary& vocabulary) {
-  merges_.byte_ids = vocabulary.byte_ids;
+void BpeTokenizer::add_merges(const BpeVocabulary& vocabulary) {
+  merges_.byte_ids = vocabulary.alphabet.byte_ids;
   if (vocabulary.has_ranks) {
     std::vector<TokenId> ranked;
     std::copy_if(vocabulary.mergeable.begin(), vocabulary.mergeable.end(), std::back_inserter(ranked),
                  [&](TokenId id) { return tokens_[id].size() > 1; });
     add_pairs_of_ranks(ranked, tokens_, merges_);
-    return ok_status();
+    return;
   }
-  merges_.results.reserve(vocabulary.merges.size());
-  for (const BpeVocabulary::Merge& merge : vocabulary.merges) {
-    const auto number = static_cast<std::uint32_t>(merges_.results.size());
-    if (!merges_.pairs.insert(merge.left, merge.right, number)) {
-      return Error{ErrorCode::kInvalidArgument,
-                   fmt::format("merge {} joins the tokens {} and {}, as one before it does; get the file again", number,
-                               merge.left, merge.right)};
-    }
-    merges_.results.push_back(merge.result);
+  merges_.results.resize(vocabulary.merges.size());
+  words_apart_ = !vocabulary.alphabet.of_bytes && !vocabulary.whole_pieces_first;
+  for (std::size_t number = vocabulary.merges.size(); number-- > 0;) {
+    const BpeVocabulary::Merge& merge = vocabulary.merges[number];
+    merges_.results[number] = merge.result;
+    merges_.pairs.insert(merge.left, merge.right, static_cast<std::uint32_t>(number));
+    if (tokens_[merge.right].starts_with(kWordBegin) && !tokens_[merge.left].ends_with(kWordBegin))
+      words_apart_ = false;
   }
-  merges_.fill_byte_pairs();
-  return ok_status();
+  // An unknown character and one behind the word's begin may be one.
+  std::vector<TokenId> begin;
+  if (symbols_) symbols_->append(kWordBegin, begin);
+  if (begin.size() != 1 || tokens_[begin.front()] != kWordBegin) words_apart_ = false;
+  if (!symbols_) merges_.fill_byte_pairs();
 }
 
 void BpeTokenizer::add_whole_pieces(const BpeVocabulary& vocabulary) {
-  MergeRoom room;
-  std::vector<TokenId> ids(kMaxTokenBytes);
+  Scratch scratch;
   for (const TokenId id : vocabulary.mergeable) {
-    const std::string_view bytes = tokens_[id];
     // Where merges alone count, only what they lead to: then the look-up saves their time and changes nothing.
-    const bool is_found =
-        vocabulary.whole_pieces_first || (merge_piece(merges_, bytes, room, ids.data()) == 1 && ids[0] == id);
-    if (is_found) whole_.insert(id);
+    const auto leads_to_it = [&] {
+      const auto ids = merged(tokens_[id], scratch);
+      return ids.size() == 1 && ids.front() == id;
+    };
+    if (vocabulary.whole_pieces_first || leads_to_it()) whole_.insert(id);
   }
+}
+
+std::span<const TokenId> BpeTokenizer::merged(std::string_view piece, Scratch& scratch) const {
+  std::vector<TokenId>& ids = scratch.merged;
+  if (symbols_) {
+    ids.clear();
+    symbols_->append(piece, ids);
+    return std::span(ids).first(merge_ids(merges_, ids, scratch.room));
+  }
+  ids.resize(std::max(ids.size(), piece.size()));
+  return std::span(ids).first(merge_piece(merges_, piece, scratch.room, ids.data()));
 }
 
 std::unique_ptr<TokenizerScratch> BpeTokenizer::make_scratch() const { return std::make_unique<Scratch>(); }
@@ -101,31 +155,29 @@ void BpeTokenizer::encode(std::string_view text, SpecialText special, TokenizerS
   auto& own = static_cast<Scratch&>(scratch);
   std::size_t from = 0;
   while (const auto found = added_.find(text, from, special)) {
-    encode_normalized(text.substr(from, found->at - from), special, own, ids);
+    encode_normalized(text.substr(from, found->at - from), from == 0, special, own, ids);
     ids.push_back(found->id);
     from = found->at + found->bytes;
   }
-  encode_normalized(text.substr(from), special, own, ids);
+  encode_normalized(text.substr(from), from == 0, special, own, ids);
 }
 
-void BpeTokenizer::encode_normalized(std::string_view given, SpecialText special, Scratch& scratch,
+void BpeTokenizer::encode_normalized(std::string_view given, bool at_begin, SpecialText special, Scratch& scratch,
                                      std::vector<TokenId>& ids) const {
-  std::string normal;
-  std::string_view text = given;
-  if (normal_form_c_ && !is_surely_normal(given)) {
-    normal = to_normal_form_c(given);
-    text = normal;
-  }
+  std::string changed;
+  const std::string_view text = normalizer_.apply(given, scratch.cut.regex, changed);
   std::size_t from = 0;
   while (const auto found = added_normalized_.find(text, from, special)) {
-    encode_plain(text.substr(from, found->at - from), scratch, ids);
+    encode_plain(text.substr(from, found->at - from), at_begin && from == 0, scratch, ids);
     ids.push_back(found->id);
     from = found->at + found->bytes;
   }
-  encode_plain(text.substr(from), scratch, ids);
+  encode_plain(text.substr(from), at_begin && from == 0, scratch, ids);
 }
 
-void BpeTokenizer::encode_plain(std::string_view text, Scratch& scratch, std::vector<TokenId>& ids) const {
+void BpeTokenizer::encode_plain(std::string_view text, bool at_begin, Scratch& scratch,
+                                std::vector<TokenId>& ids) const {
+  if (pre_tokenizer_) return encode_cut(text, at_begin, scratch, ids);
   switch (pattern_) {
     case SplitPattern::kGpt2: return encode_pieces<SplitPattern::kGpt2>(text, scratch, ids);
     case SplitPattern::kCl100kBase: return encode_pieces<SplitPattern::kCl100kBase>(text, scratch, ids);
@@ -162,6 +214,38 @@ void BpeTokenizer::encode_pieces(std::string_view text, Scratch& scratch, std::v
   }
 }
 
+void BpeTokenizer::encode_cut(std::string_view text, bool at_begin, Scratch& scratch, std::vector<TokenId>& ids) const {
+  std::array<Pending, kTurn> turn;
+  std::size_t pieces = 0;
+  const auto cut = pre_tokenizer_->cut(text, at_begin, scratch.cut);
+  if (cut.empty()) return;
+  const auto* const end = reinterpret_cast<const std::uint8_t*>(cut.back().data() + cut.back().size());
+  const auto add = [&](std::string_view piece) {
+    Pending& pending = turn[pieces++];
+    pending.at = reinterpret_cast<const std::uint8_t*>(piece.data());
+    pending.bytes = static_cast<std::uint32_t>(piece.size());
+    if (piece.size() <= ShortPiece::kMaxBytes) {
+      pending.key = ShortPiece::of(pending.at, piece.size(), end);
+      pending.set = scratch.short_words.set_of(pending.key);
+      scratch.short_words.prefetch(pending.set);
+    }
+    if (pieces < kTurn) return;
+    encode_turn(turn, scratch, ids);
+    pieces = 0;
+  };
+  for (std::string_view piece : cut) {
+    while (words_apart_ && !piece.empty()) {  // those of a piece, each with what it begins with
+      std::size_t to = 0;
+      while (piece.substr(to).starts_with(kWordBegin)) to += kWordBegin.size();
+      to = std::min(piece.find(kWordBegin, to), piece.size());
+      add(piece.substr(0, to));
+      piece.remove_prefix(to);
+    }
+    if (!piece.empty()) add(piece);
+  }
+  encode_turn(std::span(turn).first(pieces), scratch, ids);
+}
+
 void BpeTokenizer::encode_turn(std::span<const Pending> turn, Scratch& scratch, std::vector<TokenId>& ids) const {
   std::array<TokenId, kTurn * ShortWordCache::kMaxTokens + 1> batch;  // each entry is copied whole, with its count
   std::size_t count = 0;
@@ -191,29 +275,38 @@ void BpeTokenizer::encode_turn(std::span<const Pending> turn, Scratch& scratch, 
 
 void BpeTokenizer::encode_new_piece(std::string_view piece, Scratch& scratch, std::vector<TokenId>& ids) const {
   if (const TokenId whole = whole_.find(piece); whole != PieceTable::kNoToken) return ids.push_back(whole);
-  if (piece.size() > LongWordCache::kMaxBytes) {
-    scratch.merged.resize(std::max(scratch.merged.size(), piece.size()));
-    const std::size_t count = merge_piece(merges_, piece, scratch.room, scratch.merged.data());
-    ids.insert(ids.end(), scratch.merged.begin(), scratch.merged.begin() + static_cast<std::ptrdiff_t>(count));
-    return;
-  }
-  const std::uint64_t hash = scratch.long_words.hash_of(piece);
-  if (scratch.long_words.find(piece, hash, ids)) return;
-  std::array<TokenId, LongWordCache::kMaxBytes> merged;
-  const std::size_t count = merge_piece(merges_, piece, scratch.room, merged.data());
-  ids.insert(ids.end(), merged.begin(), merged.begin() + static_cast<std::ptrdiff_t>(count));
-  scratch.long_words.keep(piece, hash, std::span(merged).first(count));
+  const bool is_kept = piece.size() <= LongWordCache::kMaxBytes;
+  const std::uint64_t hash = is_kept ? scratch.long_words.hash_of(piece) : 0;
+  if (is_kept && scratch.long_words.find(piece, hash, ids)) return;
+  const auto found = merged(piece, scratch);
+  ids.insert(ids.end(), found.begin(), found.end());
+  if (is_kept) scratch.long_words.keep(piece, hash, found);
 }
 
 Status BpeTokenizer::decode(std::span<const TokenId> ids, std::string& bytes) const {
-  std::size_t size = 0;
   for (const TokenId id : ids) {
     if (id >= tokens_.size() || tokens_[id].empty()) return no_such_token(id);
-    size += tokens_[id].size();
   }
-  bytes.reserve(bytes.size() + size);
-  for (const TokenId id : ids) bytes += tokens_[id];
+  const TokenBytes& texts = texts_ ? *texts_ : tokens_;
+  std::size_t size = 0;
+  for (const TokenId id : ids) size += texts[id].size();
+  std::string text;
+  text.reserve(size);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const bool is_changed = i == 0 && decoder_.changes_first() && !is_special(ids[i]);
+    if (is_changed) {
+      text += decoder_.text_of(tokens_[ids[i]], true);
+    } else {
+      text += texts[ids[i]];
+    }
+  }
+  bytes += decoder_.finish(std::move(text));
   return ok_status();
+}
+
+std::string BpeTokenizer::within_text(TokenId id) const {
+  if (id >= tokens_.size() || is_special(id)) return {};
+  return std::string((texts_ ? *texts_ : tokens_)[id]);
 }
 
 }  // namespace atl

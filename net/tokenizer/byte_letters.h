@@ -4,6 +4,9 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
 
 namespace atl {
 
@@ -27,5 +30,9 @@ inline constexpr auto kBytesOfLetters = [] {
   }
   return bytes;
 }();
+
+// Text of letters in UTF-8 to the bytes, and back. Empty: it has another letter.
+std::optional<std::string> bytes_of_letters(std::string_view letters);
+std::string letters_of_bytes(std::string_view bytes);
 
 }  // namespace atl

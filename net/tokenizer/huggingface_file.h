@@ -1,6 +1,6 @@
-// HuggingFace's tokenizer.json, of the family of byte-level BPE: GPT-2, Llama 3, Qwen 2.5. Each field that changes what
-// tokens are is read, and whatever is not of that family is refused by its name: a tokenizer that almost fits would
-// train a model on other tokens than its authors'. Pure functions; any thread.
+// HuggingFace's tokenizer.json, of models of BPE: byte-level (GPT-2, Llama 3, Qwen) and of characters (Llama 2, Gemma).
+// Each field that changes what tokens are is read, and what is not supported is refused by its name: a tokenizer that
+// almost fits would train a model on other tokens than its authors'. Pure functions; any thread.
 #pragma once
 
 #include <string_view>

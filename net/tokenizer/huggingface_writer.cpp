@@ -23,20 +23,6 @@ constexpr std::string_view kLlama3Begin = "<|begin_of_text|>";
 constexpr const char* kTokenizerJson = "tokenizer.json";
 constexpr const char* kSentencePieceModel = "tokenizer.model";
 
-std::string letters_of(std::string_view bytes) {
-  std::string letters;
-  for (const char byte : bytes) {
-    const unsigned letter = kLettersOfBytes[static_cast<unsigned char>(byte)];
-    if (letter < 0x80) {
-      letters += static_cast<char>(letter);
-    } else {  // below U+0800: two bytes of UTF-8
-      letters += static_cast<char>(0xC0u | letter >> 6);
-      letters += static_cast<char>(0x80u | (letter & 0x3Fu));
-    }
-  }
-  return letters;
-}
-
 // Each way to make a token of two others; by the token's rank, then by those of its halves.
 Result<json> merges_of(const BpeVocabulary& vocabulary) {
   std::unordered_map<std::string_view, TokenId> ranks;
@@ -52,7 +38,7 @@ Result<json> merges_of(const BpeVocabulary& vocabulary) {
     }
     std::sort(ways.begin(), ways.end());
     for (const auto& [left, right] : ways) {
-      merges.push_back({letters_of(vocabulary.tokens[left]), letters_of(vocabulary.tokens[right])});
+      merges.push_back({letters_of_bytes(vocabulary.tokens[left]), letters_of_bytes(vocabulary.tokens[right])});
     }
     if (merges.size() > kMaxMerges) {
       return Error{ErrorCode::kInvalidArgument, "its tokens can be made in too many ways; take its tokenizer.json"};
@@ -106,7 +92,7 @@ std::vector<AddedToken> added_without_holes(const BpeVocabulary& vocabulary) {
 Result<std::string> write_vocabulary(const BpeVocabulary& vocabulary) {
   ATOLL_ASSIGN_OR_RETURN(json merges, merges_of(vocabulary));
   json vocab = json::object(), added = json::array();
-  for (const TokenId id : vocabulary.mergeable) vocab[letters_of(vocabulary.tokens[id])] = id;
+  for (const TokenId id : vocabulary.mergeable) vocab[letters_of_bytes(vocabulary.tokens[id])] = id;
   for (const AddedToken& token : added_without_holes(vocabulary)) {
     added.push_back({{"id", token.id},
                      {"content", token.text},

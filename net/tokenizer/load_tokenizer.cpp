@@ -46,8 +46,7 @@ Result<std::unique_ptr<Tokenizer>> read_tokenizer(std::string_view content, std:
     return Error{ErrorCode::kInvalidArgument, "a model of SentencePiece cuts text by no pattern; name none"};
   }
   ATOLL_ASSIGN_OR_RETURN(BpeVocabulary vocabulary, read_vocabulary(content, pattern, facts));
-  ATOLL_ASSIGN_OR_RETURN(auto made, BpeTokenizer::make(std::move(facts), std::move(vocabulary)));
-  return std::unique_ptr<Tokenizer>(std::move(made));
+  return std::unique_ptr<Tokenizer>(BpeTokenizer::make(std::move(facts), std::move(vocabulary)));
 }
 
 Result<std::optional<std::string>> read_tokenizer_file(const std::filesystem::path& given) {

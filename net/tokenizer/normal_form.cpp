@@ -2,17 +2,22 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "net/tokenizer/unicode_classes.h"
 #include "net/tokenizer/unicode_compositions.h"
+#include "net/tokenizer/utf8_text.h"
 
 namespace atl {
 namespace {
 
+using unicode_data::Compatible;
 using unicode_data::Decomposition;
 using unicode_data::kCombiningClasses;
+using unicode_data::kCompatible;
+using unicode_data::kCompatibleCodes;
 using unicode_data::kDecompositions;
 using unicode_data::kKeptApart;
 
@@ -44,6 +49,14 @@ void decompose(char32_t code, std::vector<char32_t>& out) {
   if (found->second != 0) out.push_back(found->second);
 }
 
+// What the forms KC and KD have in its place; empty: it stays.
+std::span<const std::uint32_t> compatible_with(char32_t code) {
+  const auto* const found = std::lower_bound(std::begin(kCompatible), std::end(kCompatible), code,
+                                             [](const Compatible& one, char32_t wanted) { return one.code < wanted; });
+  if (found == std::end(kCompatible) || found->code != code) return {};
+  return std::span(kCompatibleCodes).subspan(found->begin, found->count);
+}
+
 std::unordered_map<std::uint64_t, char32_t> make_compositions() {
   std::unordered_map<std::uint64_t, char32_t> composed;
   for (const Decomposition& one : kDecompositions) {
@@ -66,30 +79,25 @@ char32_t compose(char32_t first, char32_t second) {
   return found == compositions.end() ? 0 : found->second;
 }
 
-void append_utf8(char32_t code, std::string& text) {
-  const auto put = [&](char32_t byte) { text += static_cast<char>(byte); };
-  if (code < 0x80) return put(code);
-  if (code < 0x800) {
-    put(0xC0 | code >> 6);
-  } else if (code < 0x10000) {
-    put(0xE0 | code >> 12);
-    put(0x80 | (code >> 6 & 0x3F));
-  } else {
-    put(0xF0 | code >> 18);
-    put(0x80 | (code >> 12 & 0x3F));
-    put(0x80 | (code >> 6 & 0x3F));
-  }
-  put(0x80 | (code & 0x3F));
-}
-
 // A stretch of text, decomposed, in which nothing is joined to what stands before or after: put in order and composed.
 class Stretch {
  public:
-  void add(char32_t code) { decompose(code, codes_); }
+  explicit Stretch(NormalForm form) : form_(form) {}
+
+  void add(char32_t code) {
+    const auto parts = is_compatible() ? compatible_with(code) : std::span<const std::uint32_t>();
+    if (parts.empty()) return decompose(code, codes_);
+    codes_.insert(codes_.end(), parts.begin(), parts.end());
+  }
+  // It is joined to nothing before it.
+  bool is_apart(char32_t code) const {
+    if (code == kNoCodePoint || code < 0x80) return true;
+    return (unicode_classes()[code] & kNfcUnsafe) == 0 && (!is_compatible() || compatible_with(code).empty());
+  }
 
   void write(std::string& text) {
     sort_marks();
-    compose_marks();
+    if (form_ == NormalForm::kC || form_ == NormalForm::kKc) compose_marks();
     for (const char32_t code : codes_) append_utf8(code, text);
     codes_.clear();
   }
@@ -128,6 +136,9 @@ class Stretch {
     codes_.resize(kept);
   }
 
+  bool is_compatible() const { return form_ == NormalForm::kKc || form_ == NormalForm::kKd; }
+
+  const NormalForm form_;
   std::vector<char32_t> codes_;
 };
 
@@ -147,14 +158,16 @@ bool is_surely_normal(std::string_view text) {
   return true;
 }
 
-std::string to_normal_form_c(std::string_view text) {
+std::string to_normal_form_c(std::string_view text) { return to_normal_form(text, NormalForm::kC); }
+
+std::string to_normal_form(std::string_view text, NormalForm form) {
   std::string normal;
   normal.reserve(text.size() + text.size() / 4);
-  Stretch stretch;
+  Stretch stretch(form);
   const auto* at = reinterpret_cast<const std::uint8_t*>(text.data());
   for (const std::uint8_t* const end = at + text.size(); at < end;) {
     const TextChar found = decode_char(at, end);
-    if (!is_unsafe(found)) stretch.write(normal);  // it is joined to nothing before it
+    if (stretch.is_apart(found.code_point)) stretch.write(normal);
     if (found.code_point == kNoCodePoint) {
       normal += static_cast<char>(*at);
     } else {

@@ -129,7 +129,7 @@ Result<std::unique_ptr<Tokenizer>> read_sentencepiece(std::string_view content, 
 Result<std::unique_ptr<Tokenizer>> read_sentencepiece(std::string_view, TokenizerFacts) {
   return Error{ErrorCode::kInvalidArgument,
                "it looks like a model of SentencePiece, which this build cannot read: install libsentencepiece-dev and "
-               "build again, or take the tokenizer.json of a model with byte-level BPE (GPT-2, Llama 3, Qwen 2.5)"};
+               "build again, or take the model's tokenizer.json"};
 }
 
 #endif

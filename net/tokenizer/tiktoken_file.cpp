@@ -142,7 +142,7 @@ Status finish_tokens(BpeVocabulary& vocabulary) {
     if (token.empty()) continue;
     vocabulary.mergeable.push_back(id);
     if (token.size() != 1) continue;
-    vocabulary.byte_ids[static_cast<unsigned char>(token[0])] = id;
+    vocabulary.alphabet.byte_ids[static_cast<unsigned char>(token[0])] = id;
     found[static_cast<unsigned char>(token[0])] = true;
   }
   const auto missing = std::find(found.begin(), found.end(), false);

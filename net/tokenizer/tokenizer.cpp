@@ -25,7 +25,8 @@ std::optional<TokenId> Tokenizer::special_token(std::string_view name) const {
 
 std::vector<TokenId> Tokenizer::turn_ends() const {
   std::vector<TokenId> ends;
-  for (const std::string_view name : {"<|eot_id|>", "<|im_end|>"}) {
+  for (const std::string_view name :
+       {"<|eot_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>", "<|END_OF_TURN_TOKEN|>"}) {
     if (const auto token = special_token(name)) ends.push_back(*token);
   }
   return ends;
@@ -53,8 +54,10 @@ Error Tokenizer::no_such_token(TokenId id) const {
 }
 
 void name_text_ends(TokenizerFacts& facts) {
-  facts.end_of_text = first_of(facts.special_tokens, {"<|end_of_text|>", "<|endoftext|>", "</s>"});
-  facts.begin_of_text = first_of(facts.special_tokens, {"<|begin_of_text|>", "<|startoftext|>", "<s>"});
+  facts.end_of_text = first_of(facts.special_tokens, {"<|end_of_text|>", "<|endoftext|>", "</s>", "<eos>",
+                                                      "<EOS_TOKEN>", "<｜end▁of▁sentence｜>"});
+  facts.begin_of_text = first_of(facts.special_tokens, {"<|begin_of_text|>", "<|startoftext|>", "<s>", "<bos>",
+                                                        "<BOS_TOKEN>", "<｜begin▁of▁sentence｜>"});
 }
 
 }  // namespace atl

@@ -30,7 +30,9 @@ enum class SpecialText { kIsText, kIsToken };
 
 // What is known of a tokenizer.
 struct TokenizerFacts {
-  std::string kind;    // "bytes", the pattern of a byte-level BPE (split_pattern_name), "sentencepiece"
+  // "bytes", the pattern of a byte-level BPE (split_pattern_name), where that is none of those "byte_level_bpe", of one
+  // of characters "bpe", "sentencepiece".
+  std::string kind;
   std::string sha256;  // of the file, lower-case hex; of "bytes", which has none: empty
   // Every id is below it. Not every number below it need be an id.
   std::uint32_t vocab_size = 0;
@@ -57,8 +59,8 @@ class Tokenizer {
   const TokenizerFacts& facts() const { return facts_; }
   std::optional<TokenId> special_token(std::string_view name) const;
   bool is_special(TokenId id) const;
-  // Those that end what a model says in a chat, in the templates of Llama 3 and of ChatML; known by their names, as
-  // llama.cpp knows them (special_eog_ids).
+  // Those that end what a model says in a chat, in the templates of Llama 3, ChatML, Phi-3, Gemma and Command-R; known
+  // by their names, as llama.cpp knows them (special_eog_ids).
   std::vector<TokenId> turn_ends() const;
 
   virtual std::unique_ptr<TokenizerScratch> make_scratch() const = 0;

@@ -102,6 +102,7 @@ class LongWordCache {
     if (entry.hash != hash || entry.bytes != piece.size()) return false;
     const char* const kept = buffer_.data() + entry.at;
     if (std::memcmp(kept, piece.data(), piece.size()) != 0) return false;
+    if (entry.count == 0) return true;  // a piece without tokens
     const std::size_t had = ids.size();
     ids.resize(had + entry.count);
     std::memcpy(ids.data() + had, kept + entry.bytes, entry.count * sizeof(TokenId));
@@ -116,7 +117,7 @@ class LongWordCache {
                                        static_cast<std::uint16_t>(piece.size()),
                                        static_cast<std::uint16_t>(tokens.size())};
     buffer_.append(piece);
-    buffer_.append(reinterpret_cast<const char*>(tokens.data()), tokens.size_bytes());
+    if (!tokens.empty()) buffer_.append(reinterpret_cast<const char*>(tokens.data()), tokens.size_bytes());
   }
 
  private:

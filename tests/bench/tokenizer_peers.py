@@ -7,7 +7,7 @@
 
 compare: the tokens of `atoll tokenize` against those of the program that the file was made for: tiktoken for ranks (Llama 3's
 tokenizer.model, cl100k_base, o200k_base, r50k_base), tokenizers for a tokenizer.json. Without --tokenizer those of
-tests/golden/tokenizer. Texts: those given, Python's own sources, and made ones: every code point, words of thirty blocks of
+tests/golden/tokenizer, and of its families (make_tokenizer_families.py) three. Texts: those given, Python's own sources, and made ones: every code point, words of thirty blocks of
 Unicode, marks, emoji, numbers, runs of white space, contractions, a megabyte without a space; and bytes that are no UTF-8, of which
 the others define nothing, must come back from --decode. Exit status 1 where something differs; 3 where a package is missing.
 
@@ -34,10 +34,11 @@ except ImportError as missing:
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "golden"))
-from make_tokenizers import CL100K, GPT2, LLAMA3, O200K, QWEN2  # noqa: E402
+from make_tokenizers import CL100K, GPT2, LLAMA3, O200K, QWEN2, merge_patch  # noqa: E402
 
 ENCODINGS = {50256: GPT2, 100256: CL100K, 128000: LLAMA3, 151643: QWEN2, 199998: O200K}  # by how many ranks
 GOLDEN_PATTERN = "o200k_base"  # of small.tiktoken
+GOLDEN_FAMILIES = ("SmolLM", "DeepSeek V3", "Llama 2")  # the begins of their names
 BLOCKS = [(0x400, 0x530), (0x370, 0x400), (0x530, 0x590), (0x590, 0x600), (0x600, 0x700), (0x900, 0x980), (0x980, 0xA00),
           (0xB80, 0xC00), (0xE00, 0xE80), (0xE80, 0xF00), (0xF00, 0x1000), (0x1000, 0x10A0), (0x10A0, 0x1100), (0x1100, 0x1200),
           (0x1200, 0x1380), (0x13A0, 0x1400), (0x1780, 0x1800), (0x1E00, 0x1F00), (0x3040, 0x3100), (0x4E00, 0x9FFF),
@@ -131,6 +132,20 @@ def compare_one(atoll, file, pattern, texts, directory):
     return different + (back != broken)
 
 
+def golden_families(golden, directory):
+    """Their files, written into the directory."""
+    for family in json.loads((golden / "families.json").read_text(encoding="ascii"))["families"]:
+        name = next((name for name in GOLDEN_FAMILIES if family["name"].startswith(name + ",")), family["name"])
+        if name not in GOLDEN_FAMILIES:
+            continue
+        whole = json.loads((golden / family["base"]).read_text(encoding="utf-8"))
+        merge_patch(whole, family["patch"])
+        file = directory / f"{name}.json"
+        if not file.exists():
+            file.write_text(json.dumps(whole), encoding="utf-8")
+            yield file, None
+
+
 def compare(arguments):
     texts = made_texts(arguments.megabytes)
     texts["Python"] = python_sources(int(arguments.megabytes * 1e6 / 4))
@@ -139,6 +154,8 @@ def compare(arguments):
     golden = ROOT / "tests" / "golden" / "tokenizer"
     chosen = [(file, None) for file in arguments.tokenizer] or [(golden / "tokenizer.json", None), (golden / "small.tiktoken", GOLDEN_PATTERN)]
     with tempfile.TemporaryDirectory() as directory:
+        if not arguments.tokenizer:
+            chosen += golden_families(golden, Path(directory))
         different = sum(compare_one(arguments.atoll, file, pattern, texts, Path(directory)) for file, pattern in chosen)
     print(f"{sum(len(text.encode()) for text in texts.values()) / 1e6:.1f} MB of text, {different} differences")
     return different != 0

@@ -32,7 +32,7 @@ void check(std::string_view content, std::optional<SplitPattern> pattern) {
     for (const TokenId id : ids) ATOLL_FUZZ_CHECK(id < tokenizer.facts().vocab_size);
     std::string bytes;
     ATOLL_FUZZ_CHECK(tokenizer.decode(ids, bytes).ok());
-    ATOLL_FUZZ_CHECK(bytes == kText);  // which is in normal form C
+    ATOLL_FUZZ_CHECK(!pattern || bytes == kText);  // a tokenizer.json may change text
   }
 }
 

@@ -84,8 +84,14 @@ void HuggingfaceWriterTest::ranks_become_merges_that_make_the_same_tokens() {
 }
 
 void HuggingfaceWriterTest::a_tokenizer_json_stays_as_it_is() {
-  const std::string content = golden("tokenizer.json");
-  QCOMPARE(to_huggingface(content)->content, content);
+  for (const char* const name : {"tokenizer.json", "characters.json"}) {
+    const std::string content = golden(name);
+    const auto file = to_huggingface(content);
+    QCOMPARE(file->content, content);
+    QCOMPARE(file->name, std::string("tokenizer.json"));
+    const json config = json::parse(tokenizer_config(*file->tokenizer, 2048));
+    QCOMPARE(config.at("tokenizer_class").get<std::string>(), std::string("PreTrainedTokenizerFast"));
+  }
 }
 
 void HuggingfaceWriterTest::bytes_are_a_tokenizer_without_merges() {

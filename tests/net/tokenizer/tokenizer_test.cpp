@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "net/base/file.h"
+#include "net/base/sha256.h"
 #include "net/tokenizer/byte_tokenizer.h"
 #include "net/tokenizer/load_tokenizer.h"
 
@@ -68,6 +69,14 @@ std::string random_bytes(std::mt19937& random, std::size_t size) {
   return bytes;
 }
 
+std::string written(std::span<const TokenId> ids) {
+  std::string text;
+  for (const TokenId id : ids) text += (text.empty() ? "" : " ") + std::to_string(id);
+  return text;
+}
+// What families.json has of it.
+std::string digest(const std::string& text) { return sha256_hex(as_bytes(text)).substr(0, 8); }
+
 struct Made {
   std::string name;
   std::unique_ptr<Tokenizer> tokenizer;
@@ -91,6 +100,9 @@ class TokenizerTest : public QObject {
 
  private Q_SLOTS:
   void tokens_are_those_of_huggingface();
+  void every_family_has_the_tokens_of_huggingface_data();
+  void every_family_has_the_tokens_of_huggingface();
+  void of_merges_of_the_same_two_the_last_counts();
   void tokens_are_those_of_tiktoken();
   void any_bytes_come_back();
   void text_in_normal_form_comes_back();
@@ -99,6 +111,7 @@ class TokenizerTest : public QObject {
   void the_byte_tokenizer_has_the_ids_of_shards();
   void a_scratch_remembers_nothing_wrong();
   void threads_encode_alike();
+  void text_of_characters_comes_back_and_goes_on();
   void a_number_that_is_no_token_is_named_and_nothing_appended();
 };
 
@@ -114,6 +127,44 @@ void TokenizerTest::tokens_are_those_of_huggingface() {
       QVERIFY2(encode(*tokenizer, text, SpecialText::kIsToken) == one["ids"][i].get<std::vector<TokenId>>(), where);
     }
   }
+}
+
+// The shapes of many models' files (tests/golden/make_tokenizer_families.py).
+void TokenizerTest::every_family_has_the_tokens_of_huggingface_data() {
+  QTest::addColumn<QByteArray>("family");
+  const json all = json::parse(golden("families.json"));
+  QVERIFY(all.at("families").size() >= 60);
+  for (const json& one : all.at("families")) {
+    QTest::newRow(one.at("name").get<std::string>().c_str()) << QByteArray::fromStdString(one.dump());
+  }
+}
+
+void TokenizerTest::every_family_has_the_tokens_of_huggingface() {
+  QFETCH(const QByteArray, family);
+  const json one = json::parse(family.toStdString());
+  const json texts = json::parse(golden("families.json")).at("texts");
+  json whole = json::parse(golden(one.at("base")));
+  whole.merge_patch(one.at("patch"));
+
+  const auto tokenizer = tokenizer_of(whole.dump());
+
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const std::string text = texts[i];
+    const QByteArray where = "text " + QByteArray::number(static_cast<int>(i)) + ": " + QByteArray::fromStdString(text);
+    const auto ids = encode(*tokenizer, text, SpecialText::kIsToken);
+    QVERIFY2(digest(written(ids)) == one["ids"][i].get<std::string>(), where);
+    QVERIFY2(digest(written(encode(*tokenizer, text))) == one["plain_ids"][i].get<std::string>(), where);
+    if (one["decoded"][i].is_null()) continue;
+    QVERIFY2(digest(decode(*tokenizer, ids)) == one["decoded"][i].get<std::string>(), where);
+  }
+}
+
+void TokenizerTest::of_merges_of_the_same_two_the_last_counts() {
+  const auto with_merges = [](const json& merges) {
+    return patched({{"model", {{"ignore_merges", false}, {"merges", merges}}}});
+  };
+  const auto once = with_merges({"i n", "a n"}), twice = with_merges({"a n", "i n", "a n"});
+  for (const char* const text : {"ian", "ain", "an in", "inan"}) QCOMPARE(encode(*twice, text), encode(*once, text));
 }
 
 void TokenizerTest::tokens_are_those_of_tiktoken() {
@@ -226,6 +277,26 @@ void TokenizerTest::threads_encode_alike() {
   }
 
   for (const auto& ids : together) QVERIFY(ids == alone);
+}
+
+void TokenizerTest::text_of_characters_comes_back_and_goes_on() {
+  json whole = json::parse(golden("characters.json"));
+  const json families = json::parse(golden("families.json"));
+  for (const json& one : families.at("families")) {
+    if (one.at("name").get<std::string>().starts_with("Llama 2, Mistral")) whole.merge_patch(one.at("patch"));
+  }
+  const auto tokenizer = tokenizer_of(whole.dump());
+  QCOMPARE(tokenizer->facts().kind, std::string("bpe"));
+  QCOMPARE(tokenizer->facts().begin_of_text, std::optional<TokenId>(1));
+  QCOMPARE(tokenizer->facts().end_of_text, std::optional<TokenId>(2));
+  for (const std::string text : {"The quick brown fox", "naïve 中\n", "  two", "\xff\xe4 x", "a\u2028b"}) {
+    const auto ids = encode(*tokenizer, text);
+    QCOMPARE(decode(*tokenizer, ids), text);
+    std::string written;
+    for (const TokenId id : ids) written += tokenizer->within_text(id);
+    QCOMPARE(written, " " + text);  // as it goes on behind other text
+  }
+  QCOMPARE(decode(*tokenizer, encode(*tokenizer, "a<s>b", SpecialText::kIsToken)), std::string("a<s> b"));
 }
 
 void TokenizerTest::a_number_that_is_no_token_is_named_and_nothing_appended() {
