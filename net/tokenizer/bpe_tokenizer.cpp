@@ -216,4 +216,14 @@ Status BpeTokenizer::decode(std::span<const TokenId> ids, std::string& bytes) co
   return ok_status();
 }
 
+std::vector<TokenId> BpeTokenizer::merge_order() const {
+  std::vector<TokenId> order;
+  std::vector<bool> seen(tokens_.size());
+  for (const TokenId id : merges_.results) {
+    if (!seen[id]) order.push_back(id);
+    seen[id] = true;
+  }
+  return order;
+}
+
 }  // namespace atl

@@ -52,6 +52,7 @@ class BpeTokenizer final : public Tokenizer {
   void encode(std::string_view text, SpecialText special, TokenizerScratch& scratch,
               std::vector<TokenId>& ids) const override;
   Status decode(std::span<const TokenId> ids, std::string& bytes) const override;
+  std::vector<TokenId> merge_order() const override;
 
  private:
   class Scratch;
