@@ -46,6 +46,12 @@ std::optional<std::filesystem::path> checkpoint_in(const std::filesystem::path& 
   return std::nullopt;
 }
 
+// Of the island whose checkpoint directory it is, however that was written.
+std::filesystem::path data_beside(const std::filesystem::path& checkpoint) {
+  const std::filesystem::path path = std::filesystem::absolute(checkpoint).lexically_normal();
+  return IslandHome{(path.has_filename() ? path : path.parent_path()).parent_path()}.data();
+}
+
 // The best state that can be made again.
 Result<RestoredChunks> newest_state(const std::filesystem::path& checkpoint, const ParameterLayout& layout,
                                     const AbortSignal& abort) {
@@ -168,7 +174,7 @@ Result<BaseModel> BaseModel::open(const std::filesystem::path& directory, const 
   ATOLL_ASSIGN_OR_RETURN(RestoredChunks chunks, newest_state(*checkpoint, model.layout, abort));
   const auto attention = model.run ? std::optional(model.run->attention) : std::nullopt;
   std::string named = fmt::format("{} (outer step {})", name, chunks.manifest().version.value);
-  Source source{std::move(chunks), attention, IslandHome{checkpoint->parent_path()}.data(), std::move(model.run)};
+  Source source{std::move(chunks), attention, data_beside(*checkpoint), std::move(model.run)};
   return BaseModel(std::move(named), std::move(model.config), ModelDtype::kFloat32,
                    std::make_unique<Source>(std::move(source)), abort);
 }
