@@ -45,12 +45,15 @@ Status run(const HubInit& command, CommandContext& context) {
     if (10 * done / all == 10 * (done - 1) / all) return;  // each tenth
     console.err << fmt::format("signal and noise of {} of {} matrices", done, all) << std::endl;
   };
-  ATOLL_ASSIGN_OR_RETURN(PlannedRun planned, plan_run(command.run, context.interrupt, on_matrix));
+  NewRun wanted = command.run;
+  wanted.memory_bytes = kMostMachinesHave;
+  ATOLL_ASSIGN_OR_RETURN(PlannedRun planned, plan_run(wanted, context.interrupt, on_matrix));
   HashingLines lines(console);
   planned.options.on_indexing = [&](const std::string& source, std::uint64_t done, std::uint64_t all) {
     lines.show(source, done, all);
     return !context.interrupt.raised();
   };
+  tell_notes(planned, console);
   if (planned.base_model) tell_copy(*planned.base_model, console);
   ATOLL_ASSIGN_OR_RETURN(const RunConfig run, init_run(planned, directory));
   ATOLL_ASSIGN_OR_RETURN(const RunDataFacts data, facts_of_run_data(run.dataset_json));

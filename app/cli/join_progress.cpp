@@ -121,7 +121,8 @@ void JoinProgress::show_trouble(const IslandState& state) {
 void JoinProgress::show_end(const NodeState& state) {
   const auto& exit = state.agent.last_exit;
   if (!exit || !state.agent.restart_in_seconds || exit->time == std::exchange(ended_at_, exit->time)) return;
-  print(console_.styled(fmt::format("the trainer ended: {}; it is started again in {}", printable(exit->text),
+  const std::string why = exit->text.empty() ? "" : ": " + printable(exit->text);  // told to end, it says nothing
+  print(console_.styled(fmt::format("the trainer ended{}; it is started again in {}", why,
                                     format_duration(*state.agent.restart_in_seconds)),
                         Style::kWarning));
 }

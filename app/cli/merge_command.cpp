@@ -93,6 +93,7 @@ Result<ModelMerge> merge_of(const Merge& command) {
   if (!command.base.empty()) merge.base = command.base;
   merge.output = command.output;
   merge.files = command.files.options();
+  merge.other_tokenizers = command.force;
   ATOLL_RETURN_IF_ERROR(merge.recipe.validate());
   std::error_code failed;
   if (!command.force && std::filesystem::exists(merge.output, failed) &&
@@ -118,7 +119,8 @@ Status run(const Merge& command, CommandContext& context) {
                                100.0 * static_cast<double>(done) / static_cast<double>(total), left)
                 << std::flush;
   };
-  const auto parameters = merge_models(merge, context.interrupt, progress);
+  const auto on_note = [&](const std::string& note) { console.err << fmt::format("note: {}\n", note) << std::flush; };
+  const auto parameters = merge_models(merge, context.interrupt, progress, on_note);
   if (console.err_is_terminal) console.err << "\r\033[K" << std::flush;
   if (!parameters.ok()) return parameters.error();
   if (command.json) {
@@ -146,8 +148,8 @@ constexpr const char* kHelp =
     "linear: the weighted mean. slerp: between two models, on the sphere. The others add to --base what each model\n"
     "learned since it was that one: task-arithmetic all of it; ties the largest part of it (--density), and of\n"
     "several models only what agrees in sign; dare-linear and dare-ties a part of it that is drawn at random.\n"
-    "As mergekit defines them. All models have the same config.json. A model's tokenizer goes along: the base's, or\n"
-    "the first one's.";
+    "As mergekit defines them. All models have one shape and one tokenizer, which goes along: the base's, or the\n"
+    "first one's.";
 
 }  // namespace
 
@@ -177,7 +179,7 @@ void add_merge_command(CLI::App& app, CommandContext& context) {
   sub->add_option("--seed", command->seed, "DARE: of what is drawn (default 1)")->check(whole_number(0, UINT64_MAX));
   command->files.add_to(*sub);
   sub->add_option("-o,--output", command->output, "Directory to make")->required()->type_name("DIR");
-  sub->add_flag("--force", command->force, "Replace a model that is there");
+  sub->add_flag("--force", command->force, "Replace a model that is there; merge models of several tokenizers, too");
   sub->add_flag("--json", command->json, "Print JSON");
   sub->callback([command, &context] { context.finish(run(*command, context)); });
 }

@@ -15,6 +15,12 @@ Result<std::filesystem::path> locate_program(const char* name, const char* envir
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
   const std::filesystem::path found = self.parent_path() / name;
   if (!error && ::access(found.c_str(), X_OK) == 0) return found;
+  if (error) {
+    return Error{ErrorCode::kTrainerFailed,
+                 fmt::format("{} should lie beside this program, and where that lies cannot be told (read "
+                             "/proc/self/exe: {}); mount /proc, or say where it is with {}=/path/to/{}",
+                             name, error.message(), environment_variable, name)};
+  }
   return Error{ErrorCode::kTrainerFailed,
                fmt::format("{} is not beside {}; build or install it, or say where it is with {}=/path/to/{}", name,
                            self.string(), environment_variable, name)};

@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include "app/agent/agent_config.h"
+#include "app/cli/continued_run.h"
+#include "app/cli/run_tokenizer.h"
 #include "app/cli/text.h"
 #include "app/cli/validate_run.h"
 #include "app/cli/validators.h"
@@ -28,9 +30,15 @@ void add_run_options(CLI::App& sub, NewRun& run) {
   sub.add_option("--model", overrides.model, "Model: a preset's name, or a HuggingFace config.json");
   sub.add_option(
          "--from", run.from,
-         "Begin with a model, and its parameters: a HuggingFace directory (config.json, safetensors), an island's "
-         "checkpoint directory, or a published state, s3://BUCKET/PREFIX[/outer-STEP]; momentum is left behind")
+         fmt::format(
+             "Begin with a model, and its parameters: a HuggingFace directory (config.json, safetensors), an island's "
+             "checkpoint directory, or a published state, s3://BUCKET/PREFIX[/outer-STEP]; momentum is left behind. "
+             "Without --preset defaults are then those of a trained model: --lr {}, --sequence-length as the model, "
+             "the data and the memory allow, at most {}, and a --batch of {} tokens",
+             kContinuedLearningRate, kLongestContinued, kContinuedStepTokens))
       ->type_name("DIR|URL");
+  sub.add_flag("--force", run.force, "Go on where the model of --from knows another tokenizer than the data's")
+      ->needs("--from");
   sub.add_option("--inner-steps", overrides.inner_steps, "Inner steps a round (H)")->check(whole_number(1, 1'000'000));
   sub.add_option("--fragments", overrides.fragments,
                  "Parts of the model that are averaged in turn, one a round; with 2 or more islands train on meanwhile")
@@ -161,13 +169,14 @@ Result<std::vector<HubDataSource>> sources_of(const NewRun& run) {
   return sources;
 }
 
-// The model that --model or --preset names is that of --from, or the two contradict each other. Tokens that begin and
-// end a text, and how fresh parameters are drawn, are not of a shape.
+// The model that --model or --preset names is that of --from, or the two contradict each other. Tokens that begin, end
+// and fill up a text, and how fresh parameters are drawn, are not of a shape.
 Status check_model_is_named_right(const NewRun& run, const RunConfig& as_named, const ModelConfig& from) {
   if (!run.overrides.model && !run.preset) return ok_status();
   ATOLL_ASSIGN_OR_RETURN(ModelConfig named, model_config_from_json(as_named.model_json));
   named.bos_token_ids = from.bos_token_ids;
   named.eos_token_ids = from.eos_token_ids;
+  named.pad_token_id = from.pad_token_id;
   named.initializer_range = from.initializer_range;
   if (!run.overrides.model) named.vocab_size = from.vocab_size;  // a preset's is the dataset's
   if (named == from) return ok_status();
@@ -178,7 +187,8 @@ Status check_model_is_named_right(const NewRun& run, const RunConfig& as_named, 
 }
 
 // Islands fetch the parameters from where they are published.
-Status begin_from_store(const NewRun& run, HubInitOptions& options) {
+Status begin_from_store(const NewRun& run, PlannedRun& planned) {
+  HubInitOptions& options = planned.options;
   ATOLL_ASSIGN_OR_RETURN(const AgentHome home, find_agent_home(""));
   ATOLL_ASSIGN_OR_RETURN(const Config config, Config::load(config_sources(home)));
   const StoreSettings settings = store_settings(config);
@@ -190,6 +200,7 @@ Status begin_from_store(const NewRun& run, HubInitOptions& options) {
   ATOLL_RETURN_IF_ERROR(check_published_state(client, state, abort));
   ATOLL_ASSIGN_OR_RETURN(const ModelConfig model, model_config_from_json(state.manifest.model_json));
   ATOLL_RETURN_IF_ERROR(check_model_is_named_right(run, options.run, model));
+  ATOLL_ASSIGN_OR_RETURN(planned.notes, check_published_tokenizer(state.manifest, options.data.front(), run.force));
   const auto numel = static_cast<std::uint64_t>(canonical_layout(model).numel);
   if (state.manifest.state.state_bytes != 2 * sizeof(float) * numel) {
     return Error{ErrorCode::kCorrupt, fmt::format("{} names a model of another size than its state", run.from)};
@@ -216,10 +227,12 @@ Error neither_store_nor_directory(const std::string& from) {
 }
 
 Status begin_from(const NewRun& run, const AbortSignal& abort, const OnMatrix& on_matrix, PlannedRun& planned) {
-  if (run.from.find("://") != std::string::npos) return begin_from_store(run, planned.options);
+  if (run.from.find("://") != std::string::npos) return begin_from_store(run, planned);
   if (!is_directory(run.from)) return neither_store_nor_directory(run.from);
   ATOLL_ASSIGN_OR_RETURN(BaseModel model, BaseModel::open(run.from, abort));
   ATOLL_RETURN_IF_ERROR(check_model_is_named_right(run, planned.options.run, model.config()));
+  ATOLL_ASSIGN_OR_RETURN(planned.notes, check_run_tokenizer(model, planned.options.data.front(), run.force));
+  if (!model.note().empty()) planned.notes.push_back(model.note());
   planned.options.run.model_json = to_json(model.config());
   // It goes on as it was trained, unless its organiser says otherwise.
   if (!run.overrides.attention && model.attention()) planned.options.run.attention = *model.attention();
@@ -231,6 +244,29 @@ Status begin_from(const NewRun& run, const AbortSignal& abort, const OnMatrix& o
     train_only.insert(train_only.end(), best.begin(), best.end());
   }
   planned.base_model.emplace(std::move(model));
+  return ok_status();
+}
+
+Result<std::vector<DatasetManifest>> manifests_of(const std::vector<HubDataSource>& sources) {
+  std::vector<DatasetManifest> manifests;
+  for (const HubDataSource& source : sources) {
+    ATOLL_ASSIGN_OR_RETURN(DatasetManifest manifest, DatasetManifest::load(source.directory));
+    manifests.push_back(std::move(manifest));
+  }
+  return manifests;
+}
+
+// Of each source, in their order.
+Status check_data(const HubInitOptions& options, const std::vector<DatasetManifest>& manifests) {
+  for (std::size_t i = 0; i < manifests.size(); ++i) {
+    ATOLL_RETURN_IF_ERROR(validate_run(options.run, manifests[i].vocab_size));
+    if (manifests[i].tokens(Split::kTrain) > options.run.sequence_length) continue;
+    return Error{
+        ErrorCode::kInvalidArgument,
+        fmt::format("the dataset in {} is shorter than one sequence of {} tokens; prepare more text, or choose a "
+                    "shorter --sequence-length",
+                    options.data[i].directory.string(), options.run.sequence_length)};
+  }
   return ok_status();
 }
 
@@ -255,17 +291,18 @@ Result<PlannedRun> plan_run(const NewRun& run, const AbortSignal& abort, const O
                  "--train-top-snr looks at the weights of a model that was trained: name its directory, --from DIR"};
   }
   if (!run.from.empty()) ATOLL_RETURN_IF_ERROR(begin_from(run, abort, on_matrix, planned));
-  for (const HubDataSource& source : options.data) {
-    ATOLL_ASSIGN_OR_RETURN(const DatasetManifest manifest, DatasetManifest::load(source.directory));
-    ATOLL_RETURN_IF_ERROR(validate_run(options.run, manifest.vocab_size));
-    if (manifest.tokens(Split::kTrain) > options.run.sequence_length) continue;
-    return Error{
-        ErrorCode::kInvalidArgument,
-        fmt::format("the dataset in {} is shorter than one sequence of {} tokens; prepare more text, or choose a "
-                    "shorter --sequence-length",
-                    source.directory.string(), options.run.sequence_length)};
+  ATOLL_ASSIGN_OR_RETURN(const std::vector<DatasetManifest> manifests, manifests_of(options.data));
+  if (!run.from.empty() && !run.preset) {
+    ATOLL_ASSIGN_OR_RETURN(const std::string chosen,
+                           continue_gently(run.overrides, manifests, run.memory_bytes, options.run));
+    if (!chosen.empty()) planned.notes.push_back("for a model that goes on: " + chosen);
   }
+  ATOLL_RETURN_IF_ERROR(check_data(options, manifests));
   return planned;
+}
+
+void tell_notes(const PlannedRun& planned, Console& console) {
+  for (const std::string& note : planned.notes) console.err << fmt::format("note: {}\n", note) << std::flush;
 }
 
 Result<RunConfig> init_run(const PlannedRun& planned, const std::filesystem::path& hub_directory) {

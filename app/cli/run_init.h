@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/cli/console.h"
 #include "app/cli/run_preset.h"
 #include "net/hub/base_model.h"
 #include "net/hub/hub.h"
@@ -22,11 +23,13 @@ struct NewRun {
   std::string weights = {};               // NAME=SHARE,...; empty: by their tokens
   std::vector<std::string> mirrors = {};  // [NAME=]PLACE
   std::string name;
-  std::optional<std::string> preset = {};  // empty: kUsualPreset
+  std::optional<std::string> preset = {};  // empty: kUsualPreset, with `from` as continue_gently has it
   std::string operator_name = {};
   // It begins with the parameters of a published state, s3://BUCKET/PREFIX[/outer-STEP], or of a directory's model
   // (net/hub/base_model.h); empty: fresh.
   std::string from = {};
+  std::uint64_t memory_bytes = 0;          // that its islands have, as far as it is known; else 0
+  bool force = false;                      // the model of `from` may be of another tokenizer than the data
   std::vector<std::string> evaluate = {};  // task files, asked of outer states every so many rounds
   std::uint32_t evaluate_every = 10;
   RunOverrides overrides;
@@ -36,6 +39,7 @@ struct NewRun {
 struct PlannedRun {
   HubInitOptions options;               // without the directory
   std::optional<BaseModel> base_model;  // with which it begins
+  std::vector<std::string> notes = {};  // for a person, each a sentence
 };
 
 // The options that set `run` but for data, name and number of islands; `run` outlives the parsing.
@@ -48,6 +52,7 @@ std::string describe_evaluation(const RunEvaluation& evaluation);
 // for what is to be trained is, of a run that asks for one (minutes to hours for billions of parameters).
 Result<PlannedRun> plan_run(const NewRun& run, const AbortSignal& abort,
                             const std::function<void(std::size_t done, std::size_t all)>& on_matrix = {});
+void tell_notes(const PlannedRun& planned, Console& console);
 // Makes a hub's home of it. The run as it was made.
 Result<RunConfig> init_run(const PlannedRun& planned, const std::filesystem::path& hub_directory);
 

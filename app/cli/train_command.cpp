@@ -57,7 +57,8 @@ Status check_memory(const RunConfig& run, const Train& command, DeviceChoice dev
 }
 
 // The hub's home: a new run's, or that of the run which the directory holds.
-Status prepare_run(Train& command, const HubHome& hub, DeviceChoice device, const AbortSignal& interrupt) {
+Status prepare_run(Train& command, const HubHome& hub, DeviceChoice device, CommandContext& context) {
+  const AbortSignal& interrupt = context.interrupt;
   if (std::filesystem::exists(hub.run_file())) {
     if (!command.describes_run) {
       ATOLL_ASSIGN_OR_RETURN(const RunConfig run, load_run(hub));
@@ -76,9 +77,11 @@ Status prepare_run(Train& command, const HubHome& hub, DeviceChoice device, cons
   }
   command.run.name = "train";
   command.run.overrides.min_islands = 1;
+  command.run.memory_bytes = usable_memory().total;
   // There is nobody to ask but its owner, who is here and has lost at most what this machine's disk has.
   if (!command.run.overrides.when_lost) command.run.overrides.when_lost = "rollback";
   ATOLL_ASSIGN_OR_RETURN(const PlannedRun planned, plan_run(command.run, interrupt));
+  tell_notes(planned, context.console);
   ATOLL_RETURN_IF_ERROR(check_memory(planned.options.run, command, device, interrupt));
   ATOLL_RETURN_IF_ERROR(init_run(planned, hub.directory));
   return ok_status();
@@ -112,7 +115,7 @@ Status run(Train& command, CommandContext& context) {
   const HubHome hub{directory / "hub"};
   const AgentHome home = agent_home_in(directory / "island");
   ATOLL_ASSIGN_OR_RETURN(const DeviceChoice device, device_of(command, home));
-  ATOLL_RETURN_IF_ERROR(prepare_run(command, hub, device, context.interrupt));
+  ATOLL_RETURN_IF_ERROR(prepare_run(command, hub, device, context));
   spdlog::set_level(spdlog::level::warn);  // the island's lines say it all
   log_without_waiting();
   HubServeOptions options;

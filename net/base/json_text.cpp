@@ -19,12 +19,15 @@ constexpr std::size_t kShownPathParts = 8;  // then what is left out is said to 
 
 Error no_json(std::string why) { return Error{ErrorCode::kProtocol, std::move(why)}; }
 
-// Line and column of a byte, both from 1.
-std::pair<std::size_t, std::size_t> place_of(std::string_view text, std::size_t byte) {
+// Line and column of a byte, both from 1. Text of one line may be a line of a file, of which its reader knows the
+// number.
+std::string place_of(std::string_view text, std::size_t byte) {
   const std::string_view before = text.substr(0, std::min(byte, text.size()));
   const std::size_t line_begin = before.rfind('\n');
   const auto lines = static_cast<std::size_t>(std::ranges::count(before, '\n'));
-  return {lines + 1, before.size() - (line_begin == std::string_view::npos ? 0 : line_begin + 1) + 1};
+  const std::size_t column = before.size() - (line_begin == std::string_view::npos ? 0 : line_begin + 1) + 1;
+  if (text.find('\n') == std::string_view::npos) return fmt::format("column {}", column);
+  return fmt::format("line {}, column {}", lines + 1, column);
 }
 
 // Makes the value while the parser goes through the text: what nlohmann::json calls a SAX handler. Its functions' names
@@ -61,8 +64,7 @@ class Builder {
   }
 
   bool parse_error(std::size_t position, const std::string&, const json::exception& error) {
-    const auto [line, column] = place_of(text_, position > 0 ? position - 1 : 0);
-    const std::string where = fmt::format("line {}, column {}", line, column);
+    const std::string where = place_of(text_, position > 0 ? position - 1 : 0);
     if (error.id == kNumberOverflow) return fail(fmt::format("the number at '{}' is too large ({})", path(), where));
     return fail(fmt::format("this is no JSON: it cannot be read from {} on", where));
   }
@@ -131,8 +133,7 @@ Result<json> parse_bounded_json(std::string_view text, std::size_t max_bytes, in
   }
   // The library takes one for the end of the text, and whatever follows for nothing.
   if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos) {
-    const auto [line, column] = place_of(text, zero);
-    return no_json(fmt::format("this is no JSON: there is a zero byte in line {}, column {}", line, column));
+    return no_json(fmt::format("this is no JSON: there is a zero byte in {}", place_of(text, zero)));
   }
   Builder builder(text, max_depth, repeated);
   if (json::sax_parse(text.begin(), text.end(), &builder)) return std::move(builder.value());

@@ -16,8 +16,8 @@ namespace atl {
 enum class RepeatedKeys { kRefused, kLastCounts };
 
 // `max_depth`: objects and lists within each other, the outermost counted. kProtocol when it is larger or deeper than
-// allowed, or no JSON; the message says where (line and column, and at which field a key is repeated or a number is too
-// large), and quotes nothing of the text but keys, made printable.
+// allowed, or no JSON; the message says where (line, of several, and column, and at which field a key is repeated or a
+// number is too large), and quotes nothing of the text but keys, made printable.
 Result<nlohmann::json> parse_bounded_json(std::string_view text, std::size_t max_bytes, int max_depth,
                                           RepeatedKeys repeated = RepeatedKeys::kRefused);
 

@@ -76,7 +76,7 @@ std::string preparation_key(const std::vector<TextFile>& files, const PrepareOpt
                                    sha256_hex(as_bytes(tokenizer.file)), tokenizer.end_of_text, options.read.field,
                                    options.read.whole_files, options.read.block_bytes, options.validation_share,
                                    options.seed, options.keep_duplicates, options.shard_tokens)));
-  if (options.read.chat) hash.update(as_bytes(std::string_view("chat\n")));
+  if (options.read.chat) hash.update(as_bytes(std::string_view("chat-2\n")));
   if (!options.read.encoding.empty()) hash.update(as_bytes("encoding " + options.read.encoding + "\n"));
   for (const TextFile& file : files) {
     hash.update(as_bytes(fmt::format("{} {} {} {}\n", std::filesystem::absolute(file.path).string(), file.source,

@@ -8,6 +8,7 @@
 
 #include "net/base/json_reader.h"
 #include "net/base/sha256.h"
+#include "net/data/chat_template.h"
 #include "net/data/chunk_tree.h"
 
 namespace atl {
@@ -79,6 +80,14 @@ void read_tokenizer(JsonReader& reader, RunDataset& dataset) {
   }
 }
 
+void read_chat_template(JsonReader& reader, RunDataset& dataset) {
+  if (!reader.has("chat_template")) return;
+  reader.text("chat_template", dataset.chat_template, kMaxPersonName);
+  if (reader.status().ok() && dataset.chat_template != kLlama3ChatTemplateName) {
+    reader.fail_field("chat_template", "is none that this atoll knows; update atoll");
+  }
+}
+
 void read_sources(JsonReader& reader, std::vector<RunSource>& sources) {
   const nlohmann::json* list = reader.entries("sources", kMaxMixtureSources);
   if (list == nullptr) return;
@@ -138,6 +147,7 @@ std::string RunDataset::to_json() const {
   nlohmann::json json = {{"format", "atoll-dataset"}, {"version", kDatasetVersion}, {"tokenizer", tokenizer},
                          {"vocab_size", vocab_size},  {"end_of_text", end_of_text}, {"sources", std::move(list)}};
   if (tokenizer_file) json["tokenizer_file"] = tokenizer_entry_to_json(*tokenizer_file);
+  if (!chat_template.empty()) json["chat_template"] = chat_template;
   return dump_json(json);
 }
 
@@ -160,6 +170,7 @@ Result<RunDataset> RunDataset::from_json(std::string_view text) {
   }
   RunDataset dataset;
   read_tokenizer(reader, dataset);
+  read_chat_template(reader, dataset);
   read_sources(reader, dataset.sources);
   if (!reader.status().ok()) return bad("is wrong: " + reader.status().error().message);
   if (const Status sound = check_weights(dataset.weights()); !sound.ok()) return bad(sound.error().message);
@@ -186,6 +197,7 @@ Result<RunDataFacts> facts_of_run_data(std::string_view dataset_json) {
              0,
              {}};
     facts.sources = std::move(data.sources);
+    facts.chat_template = std::move(data.chat_template);
     return facts;
   }
   ATOLL_ASSIGN_OR_RETURN(const DatasetManifest data, DatasetManifest::from_json(dataset_json));
@@ -197,6 +209,7 @@ Result<RunDataFacts> facts_of_run_data(std::string_view dataset_json) {
            0,
            {}};
   facts.license = data.license;
+  if (data.marked_labels) facts.chat_template = kLlama3ChatTemplateName;
   for (const auto* split : {&data.train, &data.validation}) {
     for (const ShardEntry& shard : *split) facts.held_bytes += shard.bytes;
   }

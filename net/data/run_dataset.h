@@ -40,6 +40,7 @@ struct RunDataset {
   std::uint32_t vocab_size = 257;
   std::uint32_t end_of_text = 256;
   std::optional<TokenizerEntry> tokenizer_file;
+  std::string chat_template = {};  // kLlama3ChatTemplateName where a source is of chats, else empty
   std::vector<RunSource> sources;
 
   MixtureWeights weights() const;
@@ -58,6 +59,7 @@ struct RunDataFacts {
   std::uint64_t held_bytes = 0;    // that every island keeps on its disk; 0: as much as its owner allows
   std::vector<RunSource> sources;  // none: one directory
   std::string license = {};        // of that one
+  std::string chat_template = {};  // as of RunDataset
   std::vector<std::string> names() const;
   MixtureWeights weights() const;
 };

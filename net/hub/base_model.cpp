@@ -14,12 +14,15 @@
 #include "net/base/new_file.h"
 #include "net/base/parallel.h"
 #include "net/base/printable.h"
+#include "net/data/run_dataset.h"
+#include "net/data/tokenizer_of_data.h"
 #include "net/disk/checkpoint_directory.h"
 #include "net/disk/checkpoint_model.h"
 #include "net/disk/replay.h"
 #include "net/hub/hub_home.h"
 #include "net/model/layout.h"
 #include "net/model_files/model_reader.h"
+#include "net/tokenizer/load_tokenizer.h"
 
 namespace atl {
 namespace {
@@ -41,6 +44,12 @@ std::optional<std::filesystem::path> checkpoint_in(const std::filesystem::path& 
     if (states.ok() && !states->empty()) return candidate;
   }
   return std::nullopt;
+}
+
+// Of the island whose checkpoint directory it is, however that was written.
+std::filesystem::path data_beside(const std::filesystem::path& checkpoint) {
+  const std::filesystem::path path = std::filesystem::absolute(checkpoint).lexically_normal();
+  return IslandHome{(path.has_filename() ? path : path.parent_path()).parent_path()}.data();
 }
 
 // The best state that can be made again.
@@ -132,6 +141,9 @@ class BaseModelCopy {
 struct BaseModel::Source {
   std::variant<ModelReader, RestoredChunks> of;
   std::optional<AttentionScope> attention;
+  std::filesystem::path place = {};   // of the model, or the island's data
+  std::optional<RunConfig> run = {};  // of an island's states, where that is known
+  std::string note = {};
 };
 
 BaseModel::BaseModel(std::string name, ModelConfig config, ModelDtype dtype, std::unique_ptr<Source> source,
@@ -153,19 +165,30 @@ Result<BaseModel> BaseModel::open(const std::filesystem::path& directory, const 
     ATOLL_ASSIGN_OR_RETURN(ModelReader reader, open_model_directory(directory));
     ModelConfig config = reader.config();
     const ModelDtype dtype = reader.is_bf16() ? ModelDtype::kBfloat16 : ModelDtype::kFloat32;
-    const std::optional<AttentionScope> attention = reader.attention();
-    return BaseModel(name, std::move(config), dtype, std::make_unique<Source>(Source{std::move(reader), attention}),
-                     abort);
+    Source source{std::move(reader), {}, directory};
+    source.attention = std::get<ModelReader>(source.of).attention();
+    source.note = std::get<ModelReader>(source.of).note();
+    return BaseModel(name, std::move(config), dtype, std::make_unique<Source>(std::move(source)), abort);
   }
   ATOLL_ASSIGN_OR_RETURN(CheckpointModel model, load_checkpoint_model(*checkpoint));
   ATOLL_ASSIGN_OR_RETURN(RestoredChunks chunks, newest_state(*checkpoint, model.layout, abort));
   const auto attention = model.run ? std::optional(model.run->attention) : std::nullopt;
   std::string named = fmt::format("{} (outer step {})", name, chunks.manifest().version.value);
+  Source source{std::move(chunks), attention, data_beside(*checkpoint), std::move(model.run)};
   return BaseModel(std::move(named), std::move(model.config), ModelDtype::kFloat32,
-                   std::make_unique<Source>(Source{std::move(chunks), attention}), abort);
+                   std::make_unique<Source>(std::move(source)), abort);
 }
 
 std::optional<AttentionScope> BaseModel::attention() const { return source_->attention; }
+
+const std::string& BaseModel::note() const { return source_->note; }
+
+Result<std::unique_ptr<Tokenizer>> BaseModel::tokenizer() const {
+  if (std::holds_alternative<ModelReader>(source_->of)) return tokenizer_beside(source_->place);
+  if (!source_->run) return std::unique_ptr<Tokenizer>();
+  ATOLL_ASSIGN_OR_RETURN(const RunDataFacts facts, facts_of_run_data(source_->run->dataset_json));
+  return tokenizer_of_data(facts.tokenizer, facts.tokenizer_file, source_->place);
+}
 
 std::string BaseModel::parameter_at(std::int64_t offset) const {
   const auto after = std::ranges::upper_bound(layout_.parameters, offset, {}, &ParameterInfo::offset);

@@ -14,6 +14,7 @@
 #include "net/control/home.h"
 #include "net/model/config.h"
 #include "net/recovery/base_model.h"
+#include "net/tokenizer/tokenizer.h"
 #include "net/wire/run_config.h"
 
 namespace atl {
@@ -34,6 +35,10 @@ class BaseModel {
   ModelDtype dtype() const { return dtype_; }  // in which nothing of it is lost
   // How it was trained, where its directory says so.
   std::optional<AttentionScope> attention() const;
+  // Whose tokens it knows: of a directory the one that lies in it, of an island's states the one of its run's data.
+  // Null: nobody says. An error: the file is missing or damaged, or no tokenizer that can be used.
+  Result<std::unique_ptr<Tokenizer>> tokenizer() const;
+  const std::string& note() const;  // ModelReader::note
   // The parameters of a chunk of the outer state. kNonFinite names the parameter of which a value is NaN or infinite;
   // kAborted. Several threads at once.
   Status read(std::uint64_t chunk, std::span<float> parameters) const;

@@ -8,6 +8,7 @@
 #include "net/base/json_reader.h"
 #include "net/base/new_file.h"
 #include "net/base/sha256.h"
+#include "net/data/chat_template.h"
 #include "net/data/sequence_map.h"
 #include "net/data/source_name.h"
 #include "net/data/token_shard.h"
@@ -117,6 +118,7 @@ Result<RunSource> make_source(const HubDataSource& source, std::uint32_t sequenc
     run.tokenizer_file = manifest.tokenizer_file;
   }
   ATOLL_RETURN_IF_ERROR(check_one_tokenizer(run, manifest));
+  if (manifest.marked_labels) run.chat_template = kLlama3ChatTemplateName;
   SourceMaker maker(source, manifest, sequence_length, home, on_indexing);
   RunSource made;
   made.name = source.name;

@@ -13,7 +13,6 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kMaxConfigBytes = 1 << 20;
-constexpr int kMaxConfigDepth = 8;
 constexpr std::int64_t kMaxSize = 1 << 20;
 constexpr std::int64_t kMaxLayers = 4096;  // a layout names each one's tensors
 constexpr double kMaxParameters = 1e13;    // their bytes can be counted in 64 bits, whatever is done with them
@@ -222,6 +221,7 @@ Result<ModelConfig> model_config_from_json(std::string_view text) {
   config.initializer_range = keys.number_or("initializer_range", 0.02);
   config.bos_token_ids = keys.token_ids("bos_token_id");
   config.eos_token_ids = keys.token_ids("eos_token_id");
+  if (keys.has("pad_token_id")) config.pad_token_id = keys.integer("pad_token_id");
   ATOLL_RETURN_IF_ERROR(keys.status());
   // Newer spelling first: a file that has both says the same in both.
   for (const char* key : {"rope_parameters", "rope_scaling"}) {
@@ -262,6 +262,7 @@ std::string to_json(const ModelConfig& config) {
       {"dtype", "float32"},
       {"torch_dtype", "float32"},
   };
+  if (config.pad_token_id) root["pad_token_id"] = *config.pad_token_id;
   return root.dump(2) + "\n";
 }
 

@@ -36,11 +36,17 @@ struct ModelConfig {
   double initializer_range = 0.02;  // standard deviation of fresh weights
   std::vector<std::int64_t> bos_token_ids;
   std::vector<std::int64_t> eos_token_ids;
+  // With which programs fill up shorter texts of several; nothing is computed of it. Some models say -1.
+  std::optional<std::int64_t> pad_token_id = {};
 
   bool operator==(const ModelConfig&) const = default;
   // Sizes positive and bounded, heads divisible; the error names the key.
   Status validate() const;
 };
+
+// Of a config.json, and of what lies beside it: those of models of images, sound and quantised weights are nested, and
+// whatever is deeper is no model's.
+inline constexpr int kMaxConfigDepth = 256;
 
 // The text of a HuggingFace config.json, in the spelling of transformers 4 (rope_theta, rope_scaling) or 5
 // (rope_parameters). What Atoll does not compute (biases, another activation, other scalings) is an error, not ignored.

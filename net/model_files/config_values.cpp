@@ -7,9 +7,8 @@
 namespace atl {
 
 nlohmann::json config_values(const ModelConfig& config) {
-  constexpr int kMaxDepth = 8;
   const std::string text = to_json(config);
-  return parse_bounded_json(text, text.size(), kMaxDepth).value();
+  return parse_bounded_json(text, text.size(), kMaxConfigDepth).value();
 }
 
 }  // namespace atl

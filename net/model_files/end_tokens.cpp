@@ -12,7 +12,6 @@ namespace atl {
 namespace {
 
 constexpr std::size_t kMaxBytes = 1 << 20;
-constexpr int kMaxDepth = 8;
 constexpr std::size_t kMostTokens = 256;
 
 }  // namespace
@@ -25,7 +24,7 @@ Result<std::vector<std::int64_t>> end_tokens(const std::filesystem::path& direct
   const auto corrupt = [&](std::string_view what) {
     return Error{ErrorCode::kCorrupt, fmt::format("{}: {}; without this file config.json counts", path.string(), what)};
   };
-  const auto json = parse_bounded_json(*text, kMaxBytes, kMaxDepth);
+  const auto json = parse_bounded_json(*text, kMaxBytes, kMaxConfigDepth);
   if (!json.ok()) return corrupt(json.error().message);
   if (!json->is_object()) return corrupt("it is no JSON object");
   const auto found = json->find("eos_token_id");

@@ -1,6 +1,7 @@
 #include "net/model_files/merge_models.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -12,6 +13,7 @@
 #include "net/model_files/config_values.h"
 #include "net/model_files/end_tokens.h"
 #include "net/model_files/model_reader.h"
+#include "net/tokenizer/compare_tokenizers.h"
 #include "net/tokenizer/load_tokenizer.h"
 
 namespace atl {
@@ -29,7 +31,7 @@ constexpr const char* kTokenizerFiles[] = {
 // and ends with.
 nlohmann::json shape_of(const ModelConfig& config) {
   nlohmann::json json = config_values(config);
-  for (const char* key : {"initializer_range", "bos_token_id", "eos_token_id"}) json.erase(key);
+  for (const char* key : {"initializer_range", "bos_token_id", "eos_token_id", "pad_token_id"}) json.erase(key);
   return json;
 }
 
@@ -39,8 +41,8 @@ Status check_same_shape(const ModelReader& one, const ModelReader& other) {
     if (b.at(key) == value) continue;
     return Error{
         ErrorCode::kInvalidArgument,
-        fmt::format("{} and {} cannot be merged: {} is {} in the one's config.json and {} in the other's",
-                    one.directory().string(), other.directory().string(), key, dump_json(value), dump_json(b.at(key)))};
+        fmt::format("{} and {} cannot be merged: {} is {} of the one and {} of the other", one.directory().string(),
+                    other.directory().string(), key, dump_json(value), dump_json(b.at(key)))};
   }
   return ok_status();
 }
@@ -60,6 +62,55 @@ Result<std::vector<ModelReader>> open_inputs(const ModelMerge& merge) {
     ATOLL_RETURN_IF_ERROR(check_same_shape(inputs.front(), inputs.back()));
   }
   return inputs;
+}
+
+bool has_no_tokenizer(const Result<std::optional<std::string>>& file) {
+  return !file.ok() && file.error().code == ErrorCode::kNotFound;
+}
+
+// Of two directories: what differs, or why nobody can tell. One that cannot be read is one where both are the same.
+Status check_one_tokenizer(const std::filesystem::path& one, const std::filesystem::path& other,
+                           const MergeNote& on_note) {
+  const auto refuse = [&](std::string_view what, std::string_view why) {
+    return Error{ErrorCode::kInvalidArgument, fmt::format("{} and {} {}: {}", one.string(), other.string(), what, why)};
+  };
+  const auto file = read_tokenizer_file(one), other_file = read_tokenizer_file(other);
+  if (has_no_tokenizer(file) || has_no_tokenizer(other_file)) {
+    on_note(fmt::format("no tokenizer lies beside {}: that it is the one of {} is taken on trust",
+                        (has_no_tokenizer(file) ? one : other).string(),
+                        (has_no_tokenizer(file) ? other : one).string()));
+    return ok_status();
+  }
+  if (file.ok() && other_file.ok() && *file == *other_file) return ok_status();
+  const auto of_one = load_tokenizer(one), of_other = load_tokenizer(other);
+  for (const auto* each : {&of_one, &of_other}) {
+    if (!each->ok()) return refuse("may be of two tokenizers", each->error().message);
+  }
+  const std::string name = fmt::format("that of {}", one.string()),
+                    other_name = fmt::format("that of {}", other.string());
+  const TokenizerComparison compared = compare_tokenizers({**of_one, name}, {**of_other, other_name});
+  if (!compared.difference.empty()) return refuse("are of two tokenizers", compared.difference);
+  if (!compared.only_in_other.empty()) {
+    on_note(fmt::format("{} has special tokens that {} has not, whose tokenizer goes along: {}", other.string(),
+                        one.string(), printable(fmt::format("{}", fmt::join(compared.only_in_other, ", ")), 256)));
+  }
+  return ok_status();
+}
+
+// Each is compared with the one whose tokenizer goes along.
+Status check_tokenizers(const ModelMerge& merge, const std::vector<ModelReader>& inputs, const ModelReader& first,
+                        const MergeNote& on_note) {
+  for (const ModelReader& input : inputs) {
+    if (!input.note().empty()) on_note(input.note());
+    if (&input == &first) continue;
+    const Status same = check_one_tokenizer(first.directory(), input.directory(), on_note);
+    if (same.ok()) continue;
+    if (!merge.other_tokenizers) {
+      return Error{same.error().code, same.error().message + "; merge them all the same with --force"};
+    }
+    on_note(same.error().message + "; they are merged all the same, as --force says");
+  }
+  return ok_status();
 }
 
 Result<std::vector<CompanionFile>> tokenizer_of(const std::filesystem::path& directory) {
@@ -117,10 +168,12 @@ Status merge_parameter(const ParameterMerge& parameter, const ParameterInfo& inf
 
 }  // namespace
 
-Result<std::int64_t> merge_models(const ModelMerge& merge, const AbortSignal& abort, const MergeProgress& progress) {
+Result<std::int64_t> merge_models(const ModelMerge& merge, const AbortSignal& abort, const MergeProgress& progress,
+                                  const MergeNote& on_note) {
   ATOLL_RETURN_IF_ERROR(merge.recipe.validate());
   ATOLL_ASSIGN_OR_RETURN(const std::vector<ModelReader> inputs, open_inputs(merge));
   const ModelReader& first = merge.base ? inputs.back() : inputs.front();
+  ATOLL_RETURN_IF_ERROR(check_tokenizers(merge, inputs, first, on_note));
   ATOLL_ASSIGN_OR_RETURN(std::vector<CompanionFile> companions, tokenizer_of(first.directory()));
   companions.push_back({"README.md", card_of(merge)});
   ATOLL_ASSIGN_OR_RETURN(const std::vector<std::int64_t> ends, end_tokens(first.directory(), first.config()));

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "net/base/abort_signal.h"
@@ -21,14 +22,19 @@ struct ModelMerge {
   std::optional<std::filesystem::path> base = {};  // where the method needs one
   std::filesystem::path output = {};               // not one of the others
   ModelFilesOptions files = {};
+  bool other_tokenizers = false;  // models of several are merged, too
 };
 
 // Done and all, in parameters.
 using MergeProgress = std::function<void(std::int64_t done, std::int64_t total)>;
+// What a person ought to know, a sentence.
+using MergeNote = std::function<void(const std::string& note)>;
 
-// Number of parameters. All inputs are of one shape: kInvalidArgument names what differs. config.json, tokenizer and
+// Number of parameters. All inputs are of one shape and, unless that is not asked for, of one tokenizer
+// (net/tokenizer/compare_tokenizers.h): kInvalidArgument names what differs. config.json, tokenizer and
 // the tokens that begin and end a text are those of the base, or of the first model. kAborted soon after `abort` is
 // raised; then, and after any error, what was at `output` is as it was.
-Result<std::int64_t> merge_models(const ModelMerge& merge, const AbortSignal& abort, const MergeProgress& progress);
+Result<std::int64_t> merge_models(const ModelMerge& merge, const AbortSignal& abort, const MergeProgress& progress,
+                                  const MergeNote& on_note);
 
 }  // namespace atl

@@ -17,15 +17,40 @@ namespace atl {
 namespace {
 
 constexpr std::size_t kMaxIndexBytes = 64u << 20;
-constexpr int kMaxIndexDepth = 4;
 constexpr std::size_t kMostConfigBytes = 1u << 20;
-constexpr int kMostConfigDepth = 8;
 constexpr std::size_t kShown = 128;  // bytes of a name
 constexpr std::size_t kMaxFileName = 255;
+constexpr const char* kEmbedding = "model.embed_tokens.weight";
+constexpr const char* kHead = "lm_head.weight";
+constexpr std::size_t kComparedNumel = 1u << 16;  // values at once
 
 // What transformers writes, too, and does not read: the rotary frequencies, and the head where it is tied.
 bool follows_from_others(std::string_view name, const ModelConfig& config) {
-  return name.ends_with("rotary_emb.inv_freq") || (config.tie_word_embeddings && name == "lm_head.weight");
+  return name.ends_with("rotary_emb.inv_freq") || (config.tie_word_embeddings && name == kHead);
+}
+
+const SafetensorsFile::Tensor* tensor_in(const std::vector<SafetensorsFile>& files, const std::string& name) {
+  for (const SafetensorsFile& file : files) {
+    if (const auto found = file.tensors().find(name); found != file.tensors().end()) return &found->second;
+  }
+  return nullptr;
+}
+
+// Bit for bit, once widened: a head in another type may still be the embedding.
+bool same_values(const SafetensorsFile::Tensor& one, const SafetensorsFile::Tensor& other) {
+  if (one.shape != other.shape || !is_float(one.type) || !is_float(other.type)) return false;
+  if (one.type == other.type) return std::ranges::equal(one.bytes, other.bytes);
+  const auto numel = static_cast<std::size_t>(one.numel);
+  std::vector<float> a(std::min(numel, kComparedNumel)), b(a.size());
+  for (std::size_t first = 0; first < numel; first += a.size()) {
+    const std::size_t count = std::min(a.size(), numel - first);
+    widen(one, first, std::span(a).first(count));
+    widen(other, first, std::span(b).first(count));
+    if (!std::ranges::equal(std::as_bytes(std::span(a).first(count)), std::as_bytes(std::span(b).first(count)))) {
+      return false;
+    }
+  }
+  return true;
 }
 
 Error corrupt(const std::filesystem::path& path, std::string_view what) {
@@ -35,7 +60,7 @@ Error corrupt(const std::filesystem::path& path, std::string_view what) {
 // The index's tensors by file. Files in their names' order.
 Result<std::map<std::string, std::set<std::string>>> read_index(const std::filesystem::path& path) {
   ATOLL_ASSIGN_OR_RETURN(const std::string text, read_file(path, kMaxIndexBytes));
-  const auto json = parse_bounded_json(text, kMaxIndexBytes, kMaxIndexDepth);
+  const auto json = parse_bounded_json(text, kMaxIndexBytes, kMaxConfigDepth);
   if (!json.ok()) return corrupt(path, json.error().message);
   const auto map = json->find("weight_map");
   if (!json->is_object() || map == json->end() || !map->is_object() || map->empty()) {
@@ -56,7 +81,7 @@ Result<std::map<std::string, std::set<std::string>>> read_index(const std::files
 
 // Of a config.json that a model's shape could be read from.
 Result<std::optional<AttentionScope>> attention_in(const std::string& config, const std::filesystem::path& file) {
-  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json json, parse_bounded_json(config, kMostConfigBytes, kMostConfigDepth));
+  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json json, parse_bounded_json(config, kMostConfigBytes, kMaxConfigDepth));
   const auto found = json.find(kAttentionKey);
   if (found == json.end() || found->is_null()) return std::optional<AttentionScope>();
   const auto scope = found->is_string() ? attention_scope_named(found->get<std::string>()) : std::nullopt;
@@ -75,8 +100,9 @@ Result<ModelReader> ModelReader::open(const std::filesystem::path& directory) {
   if (!config.ok()) return config.error().with_context((directory / kConfigFile).string());
   reader.config_ = std::move(*config);
   ATOLL_ASSIGN_OR_RETURN(reader.attention_, attention_in(text, directory / kConfigFile));
-  reader.layout_ = canonical_layout(reader.config_);
   ATOLL_RETURN_IF_ERROR(reader.open_files());
+  reader.settle_head();
+  reader.layout_ = canonical_layout(reader.config_);
   ATOLL_RETURN_IF_ERROR(reader.find_parameters());
   ATOLL_RETURN_IF_ERROR(reader.check_nothing_is_left_over());
   return reader;
@@ -121,15 +147,33 @@ Status ModelReader::open_shards(const std::filesystem::path& index) {
   return ok_status();
 }
 
+// A configuration may lie about the head: what it would have lost was trained.
+void ModelReader::settle_head() {
+  const SafetensorsFile::Tensor* head = tensor_in(files_, kHead);
+  const SafetensorsFile::Tensor* embedding = tensor_in(files_, kEmbedding);
+  if (!config_.tie_word_embeddings || head == nullptr || embedding == nullptr) return;
+  if (same_values(*head, *embedding)) return;
+  config_.tie_word_embeddings = false;
+  note_ = fmt::format(
+      "{} says tie_word_embeddings, and {} of this model is another matrix than {}: it is kept, and nothing is tied",
+      (directory_ / kConfigFile).string(), kHead, kEmbedding);
+}
+
+// Where the head is tied and stands there alone, it is the embedding.
+Result<SafetensorsFile::Tensor> ModelReader::find(const ParameterInfo& parameter) const {
+  const SafetensorsFile::Tensor* tensor = tensor_in(files_, parameter.name);
+  if (tensor == nullptr && parameter.name == kEmbedding && config_.tie_word_embeddings) {
+    tensor = tensor_in(files_, kHead);
+  }
+  if (tensor != nullptr) return *tensor;
+  return Error{ErrorCode::kNotFound, fmt::format("{} has no tensor {}, which a model of its config.json has",
+                                                 directory_.string(), parameter.name)};
+}
+
 // Before anything is allocated: a configuration may lie about sizes.
 Status ModelReader::find_parameters() {
   for (const ParameterInfo& parameter : layout_.parameters) {
-    const auto file = std::ranges::find_if(files_, [&](const auto& each) { return each.has(parameter.name); });
-    if (file == files_.end()) {
-      return Error{ErrorCode::kNotFound, fmt::format("{} has no tensor {}, which a model of its config.json has",
-                                                     directory_.string(), parameter.name)};
-    }
-    ATOLL_ASSIGN_OR_RETURN(SafetensorsFile::Tensor tensor, file->tensor(parameter.name));
+    ATOLL_ASSIGN_OR_RETURN(SafetensorsFile::Tensor tensor, find(parameter));
     if (tensor.shape != parameter.shape) {
       return corrupt(directory_, fmt::format("{} has shape [{}], and [{}] by config.json", parameter.name,
                                              fmt::join(tensor.shape, ", "), fmt::join(parameter.shape, ", ")));

@@ -1,7 +1,9 @@
 // Reads a model as HuggingFace writes it: a directory of config.json and model.safetensors, or of shards and
 // model.safetensors.index.json; fp32, fp16 or bf16. Opening reads configuration and headers and refuses whatever does
 // not fit: a shard that is missing or leads out of the directory, a tensor that stands twice, has another shape, or
-// that a model of the configuration has not. Parameters are then read in pieces of any size, in the canonical order
+// that a model of the configuration has not. Where config.json ties the head to the embedding and the files have both,
+// they say whether that is so, as in transformers 5: a head of its own stays one. Where they have the head alone, it is
+// the embedding, too. Parameters are then read in pieces of any size, in the canonical order
 // (net/model/layout.h), out of memory mappings: the whole model is never in memory unless somebody asks for it.
 #pragma once
 
@@ -10,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "net/base/result.h"
@@ -37,6 +40,8 @@ class ModelReader {
   const ParameterLayout& layout() const { return layout_; }
   // How it was trained, where that is said.
   std::optional<AttentionScope> attention() const { return attention_; }
+  // What somebody ought to know who goes on with it, a sentence; empty: nothing.
+  const std::string& note() const { return note_; }
   bool is_bf16() const;  // all of it: who writes it as bf16 loses nothing
   // Values [offset, offset + out.size()) of the canonical order, widened; within the model. Several threads at once.
   void read(std::int64_t offset, std::span<float> out) const;
@@ -45,12 +50,15 @@ class ModelReader {
   ModelReader() = default;
   Status open_files();
   Status open_shards(const std::filesystem::path& index);
+  void settle_head();
+  Result<SafetensorsFile::Tensor> find(const ParameterInfo& parameter) const;
   Status find_parameters();
   Status check_nothing_is_left_over() const;
 
   std::filesystem::path directory_;
   ModelConfig config_;
   std::optional<AttentionScope> attention_;
+  std::string note_;
   ParameterLayout layout_;
   std::vector<SafetensorsFile> files_;
   std::vector<SafetensorsFile::Tensor> tensors_;  // of the layout's parameters, in their order

@@ -65,6 +65,7 @@ std::string generation_config_json(const ModelConfig& config, std::span<const st
     if (std::ranges::find(all, end) == all.end()) all.push_back(end);
   }
   add("eos_token_id", all);
+  if (config.pad_token_id) json["pad_token_id"] = *config.pad_token_id;
   return json.dump(2) + "\n";
 }
 
@@ -153,15 +154,17 @@ std::string ModelWriter::index_json() const {
   return index.dump(2) + "\n";
 }
 
-// Another model's single file would be read instead of the shards.
-Status ModelWriter::remove_others() const {
+// Another model's single file would be read instead of the shards, and its template instead of none.
+Status ModelWriter::remove_others(std::span<const CompanionFile> companions) const {
   std::set<std::string> own{shards_.size() == 1 ? kSingleFile : kIndexFile};
+  for (const CompanionFile& companion : companions) own.insert(companion.name);
   for (const Shard& shard : shards_) own.insert(shard.name);
   std::error_code failed;
   std::filesystem::directory_iterator entries(directory_, failed);
   for (; !failed && entries != std::filesystem::directory_iterator(); entries.increment(failed)) {
     const std::string name = entries->path().filename().string();
-    const bool of_a_model = name == kSingleFile || name == kIndexFile || is_shard_name(name);
+    const bool of_a_model =
+        name == kSingleFile || name == kIndexFile || name == kChatTemplateFile || is_shard_name(name);
     if (!of_a_model || own.contains(name)) continue;
     std::error_code kept;
     std::filesystem::remove(entries->path(), kept);
@@ -187,7 +190,7 @@ Status ModelWriter::finish(std::span<const CompanionFile> companions, std::span<
   }
   for (Shard& shard : shards_) ATOLL_RETURN_IF_ERROR(shard.file.take_place());
   for (NewFile& file : files) ATOLL_RETURN_IF_ERROR(file.take_place());
-  return remove_others();
+  return remove_others(companions);
 }
 
 Status write_model_directory(const std::filesystem::path& directory, const ModelConfig& config,

@@ -20,6 +20,9 @@
 
 namespace atl {
 
+// A template of chats, in the language of Jinja, which transformers reads before that of tokenizer_config.json.
+inline constexpr const char* kChatTemplateFile = "chat_template.jinja";
+
 enum class ModelDtype { kFloat32, kBfloat16 };  // bf16: rounded to nearest, ties to even
 std::string_view name_of(ModelDtype dtype);     // as config.json says it: float32, bfloat16
 std::optional<ModelDtype> parse_model_dtype(std::string_view name);
@@ -66,7 +69,7 @@ class ModelWriter {
         attention_(options.attention) {}
   Status add_shard(std::size_t first_parameter, std::size_t parameters, std::string name);
   std::string index_json() const;
-  Status remove_others() const;
+  Status remove_others(std::span<const CompanionFile> companions) const;
 
   std::filesystem::path directory_;
   ModelConfig config_;

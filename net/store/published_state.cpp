@@ -77,6 +77,8 @@ std::string PublishedManifest::to_json() const {
                          {"state_hash", to_hex(state.tree_hash())},
                          {"initial_hash", initial_hash}};
   if (attention) json["attention"] = attention_scope_name(*attention);
+  if (!tokenizer.empty()) json["tokenizer"] = tokenizer;
+  if (!tokenizer_sha256.empty()) json["tokenizer_sha256"] = tokenizer_sha256;
   return dump_json(json);
 }
 
@@ -98,6 +100,8 @@ Result<PublishedManifest> PublishedManifest::from_json(std::string_view text) {
     manifest.attention = attention_scope_named(name);
     if (!manifest.attention) return wrong("manifest", "it was trained with an attention that this atoll does not know");
   }
+  reader.text_if_any("tokenizer", manifest.tokenizer, kMaxPersonName);
+  if (reader.has("tokenizer_sha256")) reader.hash("tokenizer_sha256", manifest.tokenizer_sha256);
   const nlohmann::json* state = reader.find("state");
   if (!reader.status().ok()) return wrong("manifest", reader.status().error().message);
   auto decoded = StateManifest::from_json(dump_json(*state));

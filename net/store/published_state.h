@@ -51,6 +51,9 @@ struct PublishedManifest {
   // The tree hash, hex, of outer step 0 with these parameters and no momentum: of a run that begins with them.
   std::string initial_hash;
   std::optional<AttentionScope> attention = {};  // with which it was trained; one of before does not say
+  // Of the data it was trained on: the tokenizer's kind, and its file's hash (hex), which bytes have not. One of before
+  // does not say.
+  std::string tokenizer = {}, tokenizer_sha256 = {};
 
   std::string to_json() const;
   static Result<PublishedManifest> from_json(std::string_view text);

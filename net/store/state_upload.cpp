@@ -374,8 +374,14 @@ void StateUpload::kept(std::uint64_t bytes) {
 
 Status StateUpload::finish() {
   const StateManifest initial{OuterStep{0}, state_.state_bytes, initial_};
-  const PublishedManifest manifest{run_.run_id,   run_.run_name, run_.model_json, state_, to_hex(initial.tree_hash()),
-                                   run_.attention};
+  const PublishedManifest manifest{.run_id = run_.run_id,
+                                   .run_name = run_.run_name,
+                                   .model_json = run_.model_json,
+                                   .state = state_,
+                                   .initial_hash = to_hex(initial.tree_hash()),
+                                   .attention = run_.attention,
+                                   .tokenizer = run_.tokenizer,
+                                   .tokenizer_sha256 = run_.tokenizer_sha256};
   const std::string text = manifest.to_json();
   manifest_sha256_ = sha256_hex(as_bytes(text));
   ATOLL_RETURN_IF_ERROR(put(directory_.key(kModelObject), run_.model_json));

@@ -47,6 +47,7 @@ struct StateUploadOptions {
 struct PublishedRun {
   std::string run_id, run_name, model_json;
   AttentionScope attention = AttentionScope::kPacked;
+  std::string tokenizer = {}, tokenizer_sha256 = {};  // as of PublishedManifest
 };
 
 struct StateUploadReport {

@@ -309,4 +309,14 @@ std::string BpeTokenizer::within_text(TokenId id) const {
   return std::string((texts_ ? *texts_ : tokens_)[id]);
 }
 
+std::vector<TokenId> BpeTokenizer::merge_order() const {
+  std::vector<TokenId> order;
+  std::vector<bool> seen(tokens_.size());
+  for (const TokenId id : merges_.results) {
+    if (!seen[id]) order.push_back(id);
+    seen[id] = true;
+  }
+  return order;
+}
+
 }  // namespace atl

@@ -61,6 +61,7 @@ class BpeTokenizer final : public Tokenizer {
               std::vector<TokenId>& ids) const override;
   Status decode(std::span<const TokenId> ids, std::string& bytes) const override;
   std::string within_text(TokenId id) const override;
+  std::vector<TokenId> merge_order() const override;
 
  private:
   class Scratch;

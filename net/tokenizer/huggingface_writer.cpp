@@ -155,20 +155,24 @@ std::string byte_tokenizer_to_huggingface() {
   return write_vocabulary(vocabulary).value();  // of 256 tokens of a byte each: no merges
 }
 
-std::string tokenizer_config(const Tokenizer& tokenizer, std::int64_t longest) {
+std::string tokenizer_config(const Tokenizer& tokenizer, const TokenizerConfigFacts& model) {
   const TokenizerFacts& facts = tokenizer.facts();
-  const auto name_of = [&](std::optional<TokenId> id) -> json {
+  const auto name_of = [&](std::optional<std::int64_t> id) -> json {
     const auto found = std::find_if(facts.special_tokens.begin(), facts.special_tokens.end(),
                                     [&](const SpecialToken& token) { return id && token.id == *id; });
     return found == facts.special_tokens.end() ? json() : json(found->name);
   };
   const bool fast = facts.kind != kSentencePieceKind;
-  return dump_json({{"tokenizer_class", fast ? "PreTrainedTokenizerFast" : "LlamaTokenizer"},
-                    {"clean_up_tokenization_spaces", false},
-                    {"model_max_length", longest},
-                    {"bos_token", name_of(facts.begin_of_text ? facts.begin_of_text : facts.end_of_text)},
-                    {"eos_token", name_of(facts.end_of_text)}}) +
-         "\n";
+  const std::vector<TokenId> turn_ends = tokenizer.turn_ends();
+  const bool ends_turns = !model.chat_template.empty() && !turn_ends.empty();
+  json config = {{"tokenizer_class", fast ? "PreTrainedTokenizerFast" : "LlamaTokenizer"},
+                 {"clean_up_tokenization_spaces", false},
+                 {"model_max_length", model.longest},
+                 {"bos_token", name_of(facts.begin_of_text ? facts.begin_of_text : facts.end_of_text)},
+                 {"eos_token", name_of(ends_turns ? turn_ends.front() : facts.end_of_text)}};
+  if (const json pad = name_of(model.pad); !pad.is_null()) config["pad_token"] = pad;
+  if (!model.chat_template.empty()) config["chat_template"] = model.chat_template;
+  return dump_json(config) + "\n";
 }
 
 }  // namespace atl

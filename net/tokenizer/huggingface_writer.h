@@ -29,7 +29,12 @@ Result<TokenizerFile> to_huggingface(std::string_view content, std::optional<Spl
 // Of the byte-level tokenizer: no merges, a token a byte.
 std::string byte_tokenizer_to_huggingface();
 
-// `longest`: tokens of the longest text that the model was made for.
-std::string tokenizer_config(const Tokenizer& tokenizer, std::int64_t longest);
+struct TokenizerConfigFacts {
+  std::int64_t longest = 0;              // tokens of the longest text that the model was made for
+  std::optional<std::int64_t> pad = {};  // a token of its config.json
+  // Of a model that learned chats, in the language of Jinja: then a text ends with the tokenizer's first turn end.
+  std::string_view chat_template = {};
+};
+std::string tokenizer_config(const Tokenizer& tokenizer, const TokenizerConfigFacts& model);
 
 }  // namespace atl

@@ -66,4 +66,10 @@ Result<std::unique_ptr<Tokenizer>> load_tokenizer(const std::filesystem::path& f
   return made;
 }
 
+Result<std::unique_ptr<Tokenizer>> tokenizer_beside(const std::filesystem::path& directory) {
+  std::error_code error;
+  if (!std::filesystem::exists(file_within(directory), error)) return std::unique_ptr<Tokenizer>();
+  return load_tokenizer(directory);
+}
+
 }  // namespace atl

@@ -21,6 +21,9 @@ inline constexpr std::size_t kMaxTokenizerFile = std::size_t{64} << 20;  // byte
 Result<std::unique_ptr<Tokenizer>> load_tokenizer(const std::filesystem::path& file,
                                                   std::optional<SplitPattern> pattern = std::nullopt);
 
+// Of the directory of a model; null where neither of these files lies in it.
+Result<std::unique_ptr<Tokenizer>> tokenizer_beside(const std::filesystem::path& directory);
+
 // What is in the file that load_tokenizer would read; nothing when that is the byte-level tokenizer.
 Result<std::optional<std::string>> read_tokenizer_file(const std::filesystem::path& file);
 

@@ -75,6 +75,8 @@ class Tokenizer {
   // What a token adds to text that is there: bytes, perhaps a part of a character; nothing for special tokens and
   // numbers that are no token.
   virtual std::string within_text(TokenId id) const;
+  // What its merges make, in the order in which they are applied, each once; empty where there are none that are known.
+  virtual std::vector<TokenId> merge_order() const { return {}; }
 
  protected:
   explicit Tokenizer(TokenizerFacts facts) : facts_(std::move(facts)) {}

@@ -20,6 +20,7 @@ class MergeCommandTest : public QObject {
   void what_another_method_reads_is_refused_data();
   void what_another_method_reads_is_refused();
   void a_directory_that_is_there_is_replaced_only_when_asked();
+  void models_of_two_tokenizers_are_merged_only_when_asked();
   void json_says_what_was_made();
 
  private:
@@ -112,6 +113,34 @@ void MergeCommandTest::a_directory_that_is_there_is_replaced_only_when_asked() {
   arguments.push_back("--force");
   QCOMPARE((*atoll_)(arguments).exit_code, static_cast<int>(kExitOk));
   QCOMPARE(value_of("out"), 2.0f);
+}
+
+// Of one shape and size, so that nothing else would tell.
+void MergeCommandTest::models_of_two_tokenizers_are_merged_only_when_asked() {
+  const std::string text = read_file(std::string(ATOLL_TEST_DATA_DIR) + "/tokenizer/tokenizer.json").value();
+  nlohmann::json other = nlohmann::json::parse(text);
+  std::swap(other["model"]["merges"][2], other["model"]["merges"][3]);
+  const auto put = [&](const std::string& name, const std::string& content) {
+    QVERIFY(write_file_atomically(path(name) + "/tokenizer.json", content, FileMode::kPublic).ok());
+  };
+  put("a", text);
+  put("b", other.dump());
+  std::vector<std::string> arguments{"merge", "--model", path("a"), "--model", path("b"), "-o", path("out")};
+
+  const CliOutcome refused = (*atoll_)(arguments);
+  QCOMPARE(refused.exit_code, static_cast<int>(kExitUsage));
+  QVERIFY2(contains(refused.err, "two tokenizers") && contains(refused.err, "--force"), refused.err.c_str());
+  QVERIFY(!std::filesystem::exists(path("out")));
+
+  arguments.push_back("--force");
+  const CliOutcome forced = (*atoll_)(arguments);
+  QCOMPARE(forced.exit_code, static_cast<int>(kExitOk));
+  QVERIFY2(contains(forced.err, "note: ") && contains(forced.err, "two tokenizers"), forced.err.c_str());
+
+  put("b", nlohmann::json::parse(text).dump(1));
+  const CliOutcome same = (*atoll_)(arguments);
+  QCOMPARE(same.exit_code, static_cast<int>(kExitOk));
+  QVERIFY2(same.err.empty(), same.err.c_str());
 }
 
 void MergeCommandTest::json_says_what_was_made() {

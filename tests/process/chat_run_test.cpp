@@ -133,6 +133,11 @@ void ChatRunTest::islands_learn_together_what_assistants_say() {
   const auto ends = read("generation_config.json").at("eos_token_id");
   QCOMPARE(ends.size(), std::size_t{2});
   QVERIFY(ends[0] == read("config.json").at("eos_token_id") && ends[1] != ends[0]);
+  // Who asks it writes as it was taught.
+  const std::string chat_template = json_of(kGolden / "chat" / "llama3.json").at("template").get<std::string>();
+  QCOMPARE(read("tokenizer_config.json").at("chat_template").get<std::string>(), chat_template);
+  QCOMPARE(require(read_file(std::filesystem::path(path("model-0")) / "chat_template.jinja")), chat_template);
+  QCOMPARE(read("tokenizer_config.json").at("eos_token").get<std::string>(), std::string("<|eot_id|>"));
   const auto loss =
       nlohmann::json::parse(must({"eval", "--model", path("model-0"), "--data", path("data"), "--sequences", "100000",
                                   "--sequence-length", std::to_string(kLength), "--json"})

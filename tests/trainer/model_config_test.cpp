@@ -49,6 +49,7 @@ class ModelConfigTest : public QObject {
   void unsupported_settings_are_refused_by_name_data();
   void unsupported_settings_are_refused_by_name();
   void text_that_is_no_configuration_is_refused();
+  void what_is_not_read_may_be_nested();
   void every_preset_is_valid_and_of_its_size();
   void layout_is_embedding_blocks_norm_and_untied_head();
 };
@@ -87,12 +88,13 @@ void ModelConfigTest::what_is_written_reads_back() {
   json["initializer_range"] = 0.03;
   json["bos_token_id"] = 3;
   json["eos_token_id"] = {5, 7};
+  json["pad_token_id"] = 11;
   const ModelConfig config = model_config_from_json(json.dump()).value();
-  const auto& [v, h, i, l, a, k, d, p, e, t, s, tie, r, bos, eos] = config;
+  const auto& [v, h, i, l, a, k, d, p, e, t, s, tie, r, bos, eos, pad] = config;
   const ModelConfig unset;
-  const auto& [v0, h0, i0, l0, a0, k0, d0, p0, e0, t0, s0, tie0, r0, bos0, eos0] = unset;
+  const auto& [v0, h0, i0, l0, a0, k0, d0, p0, e0, t0, s0, tie0, r0, bos0, eos0, pad0] = unset;
   QVERIFY(v != v0 && h != h0 && i != i0 && l != l0 && a != a0 && k != k0 && d != d0 && p != p0 && e != e0 && t != t0);
-  QVERIFY(s != s0 && tie != tie0 && r != r0 && bos != bos0 && eos != eos0);
+  QVERIFY(s != s0 && tie != tie0 && r != r0 && bos != bos0 && eos != eos0 && pad != pad0);
 
   const ModelConfig again = model_config_from_json(to_json(config)).value();
 
@@ -149,6 +151,21 @@ void ModelConfigTest::text_that_is_no_configuration_is_refused() {
                                   std::string(100000, '['), std::string(2 << 20, ' ')}) {
     QVERIFY(!model_config_from_json(text).ok());
   }
+}
+
+// Configurations of parts that are not ours, and of tools.
+void ModelConfigTest::what_is_not_read_may_be_nested() {
+  nlohmann::json deep = 1;
+  for (int i = 0; i < 100; ++i) deep = {{"more", deep}};
+  auto nested = llama(), endless = llama();
+  nested["auto_map"] = deep;
+  for (int i = 0; i < 200; ++i) deep = {{"more", deep}};
+  endless["auto_map"] = deep;
+
+  const auto config = model_config_from_json(nested.dump()), none = model_config_from_json(endless.dump());
+
+  QVERIFY2(config.ok(), config.ok() ? "" : config.error().message.c_str());
+  QVERIFY(none.error().message.find("nested deeper than 256") != std::string::npos);
 }
 
 void ModelConfigTest::every_preset_is_valid_and_of_its_size() {

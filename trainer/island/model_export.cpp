@@ -79,7 +79,7 @@ ModelFilesOptions with_attention(ModelFilesOptions files, const ModelCard& card)
 Status finish_export(ModelWriter writer, const ModelCard& card, const ModelConfig& model,
                      const std::filesystem::path& data, const std::filesystem::path& directory) {
   ExportedTokenizer tokenizer;
-  if (card.run) tokenizer = exported_tokenizer(*card.run, data, model.max_position_embeddings);
+  if (card.run) tokenizer = exported_tokenizer(*card.run, data, model);
   if (may_replace_card(directory / kCardFile)) {
     tokenizer.files.push_back({kCardFile, model_card(card, model, writer.layout().numel)});
   }

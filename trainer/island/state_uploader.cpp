@@ -9,6 +9,7 @@
 #include <atomic>
 
 #include "net/base/deadline.h"
+#include "net/data/run_dataset.h"
 #include "net/disk/replay.h"
 #include "net/model/train_only.h"
 #include "net/store/state_upload.h"
@@ -174,9 +175,15 @@ Status StateUploader::publish(const Upload& upload) const {
     around_.progress(done);
   };
   options.take_turn = [&](const AbortSignal& abort) { return ring_first.take(abort); };
+  ATOLL_ASSIGN_OR_RETURN(const RunDataFacts data, facts_of_run_data(run_.dataset_json));
+  const PublishedRun published{.run_id = run_.run_id,
+                               .run_name = run_.name,
+                               .model_json = run_.model_json,
+                               .attention = run_.attention,
+                               .tokenizer = data.tokenizer,
+                               .tokenizer_sha256 = data.tokenizer_file ? data.tokenizer_file->sha256 : ""};
   ATOLL_ASSIGN_OR_RETURN(const StateUploadReport report,
-                         publish_state(access, url.prefix, {run_.run_id, run_.name, run_.model_json, run_.attention},
-                                       source, upload.abort, options));
+                         publish_state(access, url.prefix, published, source, upload.abort, options));
   spdlog::info("upload outer_step={} store=\"{}\" sent_bytes={} manifest_sha256={}", asked.outer_step.value,
                to_string(url), report.sent_bytes, report.manifest_sha256);
   return ok_status();

@@ -11,6 +11,9 @@
 #include "net/base/deadline.h"
 #include "net/base/json_text.h"
 #include "net/data/source_name.h"
+#include "net/data/tokenizer_of_data.h"
+#include "net/tokenizer/compare_tokenizers.h"
+#include "net/tokenizer/load_tokenizer.h"
 #include "trainer/evaluate/batch_loss.h"
 #include "trainer/evaluate/eval_report.h"
 #include "trainer/evaluate/evaluate_tasks.h"
@@ -41,6 +44,7 @@ void show_how_far(std::string_view task, std::size_t done, std::size_t of) {
 
 struct NamedDataset {
   std::string name;
+  std::filesystem::path directory;
   Dataset data;
 };
 
@@ -55,7 +59,7 @@ Result<NamedDataset> open_validation(const EvalCommand& command, const std::stri
             directory, command.sequence_length)};
   }
   ATOLL_RETURN_IF_ERROR(dataset.verify(Split::kValidation));
-  return NamedDataset{name.empty() ? source_name_of(directory) : name, std::move(dataset)};
+  return NamedDataset{name.empty() ? source_name_of(directory) : name, directory, std::move(dataset)};
 }
 
 Result<std::vector<NamedDataset>> open_datasets(const EvalCommand& command) {
@@ -97,6 +101,19 @@ Status check_fits(const EvalCommand& command, const ModelConfig& config, std::ui
   return ok_status();
 }
 
+// Where both have one that can be read: of what is missing the sizes alone tell.
+void warn_of_other_tokenizer(const NamedDataset& source, const OpenedModel& model) {
+  const DatasetManifest& manifest = source.data.manifest();
+  const auto of_data = tokenizer_of_data(manifest.tokenizer, manifest.tokenizer_file, source.directory);
+  const auto of_model = tokenizer_beside(model.directory);
+  if (!of_data.ok() || !of_model.ok() || *of_data == nullptr || *of_model == nullptr) return;
+  const TokenizerComparison compared = compare_tokenizers({**of_data, "the dataset's"}, {**of_model, "the model's"});
+  if (compared.difference.empty()) return;
+  fmt::print(stderr,
+             "atoll-trainer: {} was made with another tokenizer than the model's: {}; this loss means nothing\n",
+             source.directory.string(), compared.difference);
+}
+
 Result<DatasetLoss> dataset_loss(const EvalCommand& command, InferenceEngine& engine, AttentionScope attention,
                                  NamedDataset source) {
   // Of marked labels some tokens are predicted alone, and their bytes are not known.
@@ -132,6 +149,7 @@ Result<std::vector<std::pair<std::string, DatasetLoss>>> dataset_losses(const Ev
                                                                         std::vector<NamedDataset> datasets) {
   for (const NamedDataset& source : datasets) {
     ATOLL_RETURN_IF_ERROR(check_fits(command, model.reader.config(), source.data.manifest().vocab_size));
+    warn_of_other_tokenizer(source, model);
   }
   const AttentionScope attention =
       attention_scope_named(command.attention).value_or(model.reader.attention().value_or(AttentionScope::kPacked));

@@ -24,12 +24,6 @@ constexpr std::int64_t kGpuRowsAtOnce = 2048;
 constexpr std::uint64_t kGpuReserve = std::uint64_t{768} << 20;  // libraries' code and workspaces
 constexpr std::chrono::seconds kLongestPass{600};
 
-bool has_tokenizer(const std::filesystem::path& directory) {
-  std::error_code ignored;
-  return std::filesystem::exists(directory / "tokenizer.json", ignored) ||
-         std::filesystem::exists(directory / "tokenizer.model", ignored);
-}
-
 // Some models round theirs up further (Qwen 2.5 by 271), so that it is nothing to refuse.
 void warn_of_vocabularies(std::int64_t tokenizer, std::int64_t model) {
   if (model <= tokenizer + 2 * kMostVocabPadding) return;
@@ -62,9 +56,9 @@ Result<ModelText> load_model_text(const OpenedModel& model, const InferenceChoic
     return ModelText::make(std::move(tokenizer), vocab_size, ends);
   };
   if (choice.tokenizer == kByteTokenizerName) return text_of(std::make_unique<ByteTokenizer>());
-  const std::filesystem::path& named = choice.tokenizer.empty() ? model.directory : choice.tokenizer;
-  if (!choice.tokenizer.empty() || has_tokenizer(named)) {
-    ATOLL_ASSIGN_OR_RETURN(auto tokenizer, load_tokenizer(named));
+  ATOLL_ASSIGN_OR_RETURN(
+      auto tokenizer, choice.tokenizer.empty() ? tokenizer_beside(model.directory) : load_tokenizer(choice.tokenizer));
+  if (tokenizer != nullptr) {
     warn_of_vocabularies(tokenizer->facts().vocab_size, vocab_size);
     return text_of(std::move(tokenizer));
   }

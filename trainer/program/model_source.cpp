@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "net/base/file.h"
+#include "net/base/printable.h"
 #include "net/control/control_client.h"
 #include "net/control/home.h"
 #include "net/control/methods.h"
@@ -80,6 +81,7 @@ Result<OpenedModel> open_model(const ModelSource& source) {
     ATOLL_RETURN_IF_ERROR(export_from_home(source.home, directory, {}, /*for_others=*/false));
   }
   ATOLL_ASSIGN_OR_RETURN(ModelReader reader, ModelReader::open(directory));
+  if (!reader.note().empty()) fmt::print(stderr, "atoll-trainer: {}\n", printable(reader.note()));
   return OpenedModel{std::move(exported), std::move(directory), std::move(reader)};
 }
 

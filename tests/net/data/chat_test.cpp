@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "net/base/file.h"
+#include "net/data/chat_template.h"
 #include "net/data/prepare.h"
 #include "net/data/token_shard.h"
 #include "net/data/tree_builder.h"
@@ -24,9 +25,9 @@ const std::filesystem::path kGolden = ATOLL_TEST_DATA_DIR;
 json golden() { return json::parse(*read_file(kGolden / "chat" / "llama3.json")); }
 
 // The golden tokenizer with Llama 3's special tokens of messages.
-std::string chat_tokenizer_file() {
+std::string chat_tokenizer_file(const json& patch = golden().at("patch")) {
   json file = json::parse(*read_file(kGolden / "tokenizer" / "tokenizer.json"));
-  file.merge_patch(golden().at("patch"));
+  file.update(patch);
   return file.dump();
 }
 
@@ -44,10 +45,21 @@ class ChatTest : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
+  void tokens_and_what_counts_are_those_of_transformers_data();
   void tokens_and_what_counts_are_those_of_transformers();
+  void exports_bring_the_template_that_was_trained();
   void both_kinds_of_lines_say_the_same();
   void a_line_that_is_no_chat_is_refused_data();
   void a_line_that_is_no_chat_is_refused();
+  void what_is_not_understood_is_refused_by_name_data();
+  void what_is_not_understood_is_refused_by_name();
+  void keys_without_meaning_are_no_obstacle_data();
+  void keys_without_meaning_are_no_obstacle();
+  void a_line_says_what_is_learned_data();
+  void a_line_says_what_is_learned();
+  void a_system_beside_the_messages_is_the_first_of_them_data();
+  void a_system_beside_the_messages_is_the_first_of_them();
+  void what_is_not_learned_is_marked();
   void chats_survive_as_documents();
   void a_special_token_in_what_somebody_says_is_text();
   void a_tokenizer_without_the_special_tokens_is_refused();
@@ -56,9 +68,17 @@ class ChatTest : public QObject {
   void other_files_are_refused();
 };
 
+void ChatTest::tokens_and_what_counts_are_those_of_transformers_data() {
+  QTest::addColumn<bool>("gpt2");
+  QTest::newRow("Llama 3's pattern") << false;
+  QTest::newRow("GPT-2's pattern") << true;
+}
+
 void ChatTest::tokens_and_what_counts_are_those_of_transformers() {
-  const auto tokenizer = read_tokenizer(chat_tokenizer_file()).value();
-  for (const json& expected : golden().at("chats")) {
+  QFETCH(const bool, gpt2);
+  const json all = gpt2 ? golden().at("gpt2") : golden();
+  const auto tokenizer = read_tokenizer(chat_tokenizer_file(all.at("patch"))).value();
+  for (const json& expected : all.at("chats")) {
     const auto chat = read_chat(expected.at("line").get<std::string>());
     QVERIFY2(chat.ok(), chat.ok() ? "" : chat.error().message.c_str());
 
@@ -73,6 +93,10 @@ void ChatTest::tokens_and_what_counts_are_those_of_transformers() {
     QCOMPARE(ids, expected.at("ids").get<std::vector<TokenId>>());
     QCOMPARE(assistant, expected.at("assistant").get<std::vector<int>>());
   }
+}
+
+void ChatTest::exports_bring_the_template_that_was_trained() {
+  QCOMPARE(std::string(kLlama3ChatTemplate), golden().at("template").get<std::string>());
 }
 
 void ChatTest::both_kinds_of_lines_say_the_same() {
@@ -107,8 +131,8 @@ void ChatTest::a_line_that_is_no_chat_is_refused_data() {
                            << "messages[0].role";
   QTest::newRow("content of parts") << R"({"messages": [{"role": "user", "content": ["x"]}]})"
                                     << "messages[0].content";
-  QTest::newRow("a name of the other kind") << R"({"conversations": [{"from": "assistant", "value": "x"}]})"
-                                            << "conversations[0].from";
+  QTest::newRow("a role of nobody") << R"({"conversations": [{"from": "observation", "value": "x"}]})"
+                                    << "conversations[0].from' is 'observation'";
 }
 
 void ChatTest::a_line_that_is_no_chat_is_refused() {
@@ -120,6 +144,140 @@ void ChatTest::a_line_that_is_no_chat_is_refused() {
   QVERIFY(!chat.ok());
   QCOMPARE(chat.error().code, ErrorCode::kInvalidArgument);
   QVERIFY2(QString::fromStdString(words_of(chat.error())).contains(says), words_of(chat.error()).c_str());
+}
+
+// What OpenAI, axolotl, TRL and LLaMA-Factory write into such files, and a model would learn something else without.
+void ChatTest::what_is_not_understood_is_refused_by_name_data() {
+  QTest::addColumn<QString>("beside");   // keys of the line
+  QTest::addColumn<QString>("message");  // of an assistant's message
+  QTest::addColumn<QString>("says");
+  const auto row = [](const char* what, const char* beside, const char* message, const char* says) {
+    QTest::newRow(what) << beside << message << says;
+  };
+  row("tools", R"("tools": [{"type": "function"}],)", "", "'tools' is not understood");
+  row("functions", R"("functions": [{"name": "f"}],)", "", "'functions'");
+  row("a weight of the line", R"("weight": 0,)", "", "'weight'");
+  row("a line that is not trained on", R"("train": false,)", "", "'train'");
+  row("images", R"("images": ["a.png"],)", "", "'images'");
+  row("documents", R"("documents": [{"text": "x"}],)", "", "'documents'");
+  row("a template", R"("chat_template": "{{ x }}",)", "", "'chat_template'");
+  row("another mask", R"("mask": "Assistant",)", "", "'mask'");
+  row("another list", R"("conversations": [{"from": "gpt", "value": "x"}],)", "", "'messages' and conversations");
+  row("tool calls", "", R"("tool_calls": [{"id": "1"}],)", "'messages[0].tool_calls' is not understood");
+  row("a function call", "", R"("function_call": {"name": "f"},)", "'messages[0].function_call'");
+  row("a name", "", R"("name": "Ada",)", "'messages[0].name'");
+  row("reasoning", "", R"("reasoning_content": "so",)", "'messages[0].reasoning_content'");
+  row("training in detail", "", R"("train_detail": [{"begin_offset": 0}],)", "'messages[0].train_detail'");
+  row("a key of nobody", "", R"("foo": 1,)", "'messages[0].foo'");
+  row("the other kind's words", "", R"("value": "y",)", "'messages[0].value'");
+  row("half a weight", "", R"("weight": 0.5,)", "'messages[0].weight' is neither 0");
+  row("a weight in words", "", R"("weight": "0",)", "'messages[0].weight'");
+  row("two that disagree", "", R"("weight": 0, "train": true,)", "'messages[0].train'");
+  row("a system of numbers", R"("system": 3,)", "", "'system'");
+}
+
+void ChatTest::what_is_not_understood_is_refused_by_name() {
+  QFETCH(const QString, beside);
+  QFETCH(const QString, message);
+  QFETCH(const QString, says);
+  const QString line =
+      QStringLiteral(R"({%1 "messages": [{%2 "role": "assistant", "content": "x"}]})").arg(beside, message);
+
+  const auto chat = read_chat(line.toStdString());
+
+  QVERIFY(!chat.ok());
+  QVERIFY2(QString::fromStdString(words_of(chat.error())).contains(says), words_of(chat.error()).c_str());
+}
+
+void ChatTest::keys_without_meaning_are_no_obstacle_data() {
+  QTest::addColumn<QString>("line");
+  QTest::newRow("nothing is said") << R"({"tools": "[]", "system": "", "messages": [
+      {"role": "assistant", "content": "a", "tool_calls": [], "name": null, "function_call": {}, "refusal": null}]})";
+  QTest::newRow("a description") << R"({"id": 3, "source": "x", "prompt": "p", "conversations": null, "messages": [
+      {"role": "assistant", "content": "a", "timestamp": 3, "model": "m"}]})";
+  QTest::newRow("words of the other kind") << R"({"conversations": [{"role": "assistant", "content": "a"}]})";
+  QTest::newRow("roles of the other kind") << R"({"conversations": [{"from": "assistant", "value": "a"}]})";
+  QTest::newRow("ShareGPT's in the other list") << R"({"messages": [{"from": "gpt", "value": "a"}]})";
+  QTest::newRow("the mask that is meant") << R"({"mask": "User", "conversations": [{"from": "gpt", "value": "a"}]})";
+}
+
+void ChatTest::keys_without_meaning_are_no_obstacle() {
+  QFETCH(const QString, line);
+
+  const auto chat = read_chat(line.toStdString());
+
+  QVERIFY2(chat.ok(), chat.ok() ? "" : words_of(chat.error()).c_str());
+  QCOMPARE(chat->size(), std::size_t{1});
+  QCOMPARE((*chat)[0].role, ChatRole::kAssistant);
+  QCOMPARE((*chat)[0].content, std::string("a"));
+  QVERIFY((*chat)[0].is_learned());
+}
+
+void ChatTest::a_line_says_what_is_learned_data() {
+  QTest::addColumn<QString>("message");
+  QTest::addColumn<bool>("learned");
+  const auto row = [](const char* message, bool learned) { QTest::newRow(message) << message << learned; };
+  row(R"("role": "assistant")", true);
+  row(R"("role": "assistant", "weight": 1)", true);
+  row(R"("role": "assistant", "weight": 0)", false);
+  row(R"("role": "assistant", "weight": 0.0)", false);
+  row(R"("role": "assistant", "weight": null)", true);
+  row(R"("role": "assistant", "loss": false)", false);
+  row(R"("role": "assistant", "train": false)", false);
+  row(R"("role": "assistant", "training": false, "weight": 0)", false);
+  row(R"("role": "user")", false);
+  row(R"("role": "user", "weight": 1)", false);  // OpenAI's weights are the assistant's
+  row(R"("role": "user", "train": true)", true);
+  row(R"("role": "system", "train": false)", false);
+}
+
+void ChatTest::a_line_says_what_is_learned() {
+  QFETCH(const QString, message);
+  QFETCH(const bool, learned);
+
+  const auto chat = read_chat(QStringLiteral(R"({"messages": [{%1, "content": "x"}]})").arg(message).toStdString());
+
+  QVERIFY2(chat.ok(), chat.ok() ? "" : words_of(chat.error()).c_str());
+  QCOMPARE(chat->front().is_learned(), learned);
+}
+
+void ChatTest::a_system_beside_the_messages_is_the_first_of_them_data() {
+  QTest::addColumn<QString>("line");
+  QTest::newRow("ShareGPT's") << R"({"system": "s", "conversations": [{"from": "gpt", "value": "a"}]})";
+  QTest::newRow("Anthropic's") << R"({"system": "s", "messages": [{"role": "assistant", "content": "a"}]})";
+  QTest::newRow("OpenHermes'") << R"({"system_prompt": "s", "conversations": [{"from": "gpt", "value": "a"}]})";
+  QTest::newRow("said twice") << R"({"system": "s", "system_prompt": " s ", "messages": [
+      {"role": "system", "content": "s"}, {"role": "assistant", "content": "a"}]})";
+}
+
+void ChatTest::a_system_beside_the_messages_is_the_first_of_them() {
+  QFETCH(const QString, line);
+
+  const auto chat = read_chat(line.toStdString());
+  const auto two = read_chat(R"({"system": "s", "messages": [{"role": "system", "content": "t"}]})");
+
+  QVERIFY2(chat.ok(), chat.ok() ? "" : words_of(chat.error()).c_str());
+  QCOMPARE(chat->size(), std::size_t{2});
+  QCOMPARE((*chat)[0].role, ChatRole::kSystem);
+  QCOMPARE((*chat)[0].content, std::string("s"));
+  QVERIFY(!two.ok());
+  QVERIFY2(words_of(two.error()).find("two different things") != std::string::npos, words_of(two.error()).c_str());
+}
+
+void ChatTest::what_is_not_learned_is_marked() {
+  const auto tokenizer = read_tokenizer(chat_tokenizer_file()).value();
+  const ChatTokens special = llama3_chat_tokens(*tokenizer).value();
+  const auto chat = read_chat(R"({"messages": [{"role": "user", "content": "u", "train": true},
+      {"role": "assistant", "content": "a", "weight": 0}, {"role": "assistant", "content": "b"}]})");
+
+  const std::vector<TokenId> tokens = tokens_of(*tokenizer, chat_of(document_of(*chat)));
+
+  std::string learned;
+  for (const TokenId token : tokens) {
+    if (token_id(token) != token) continue;
+    learned += token == special.end_of_turn ? "|" : tokenizer->within_text(token);
+  }
+  QCOMPARE(learned, std::string("u|b|"));
 }
 
 void ChatTest::chats_survive_as_documents() {

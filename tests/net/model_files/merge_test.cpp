@@ -89,10 +89,12 @@ class MergeTest : public QObject {
   ModelConfig config() const;
   std::vector<float> write(const std::string& name, std::uint64_t salt, const ModelFilesOptions& options = {}) const;
   Result<std::int64_t> merge(const ModelMerge& merge) const {
-    return merge_models(merge, AbortSignal(), [](std::int64_t, std::int64_t) {});
+    return merge_models(
+        merge, AbortSignal(), [](std::int64_t, std::int64_t) {}, [this](const std::string& note) { notes_ += note; });
   }
 
   std::unique_ptr<QTemporaryDir> directory_;
+  mutable std::string notes_;
 };
 
 void MergeTest::merges_are_those_of_mergekit_data() {
@@ -356,10 +358,11 @@ void MergeTest::a_merge_that_is_aborted_leaves_nothing() {
   write("b", 2);
   AbortSignal abort;
 
-  const auto numel = merge_models({.recipe = {.method = MergeMethod::kLinear, .weights = {1, 1}},
-                                   .models = {path("a"), path("b")},
-                                   .output = path("out")},
-                                  abort, [&](std::int64_t, std::int64_t) { abort.raise("enough"); });
+  const auto numel = merge_models(
+      {.recipe = {.method = MergeMethod::kLinear, .weights = {1, 1}},
+       .models = {path("a"), path("b")},
+       .output = path("out")},
+      abort, [&](std::int64_t, std::int64_t) { abort.raise("enough"); }, [](const std::string&) {});
 
   QCOMPARE(numel.error().code, ErrorCode::kAborted);
   QVERIFY(std::filesystem::is_empty(path("out")));

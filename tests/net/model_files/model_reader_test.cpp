@@ -51,6 +51,9 @@ class ModelReaderTest : public QObject {
   void what_transformers_saves_in_shards_is_read();
   void any_part_of_a_model_can_be_read_alone();
   void a_tied_head_is_not_asked_for();
+  void a_head_of_its_own_is_kept_whatever_the_config_says_data();
+  void a_head_of_its_own_is_kept_whatever_the_config_says();
+  void a_head_alone_is_the_embedding_too();
   void a_single_file_goes_before_shards();
   void an_index_that_lies_is_refused_data();
   void an_index_that_lies_is_refused();
@@ -124,6 +127,48 @@ void ModelReaderTest::a_tied_head_is_not_asked_for() {
   const auto model = read_model_directory(path());
 
   QVERIFY(!index().at("weight_map").contains("lm_head.weight"));
+  QVERIFY(model->parameters == values);
+}
+
+// As transformers 5 loads such a file.
+void ModelReaderTest::a_head_of_its_own_is_kept_whatever_the_config_says_data() {
+  QTest::addColumn<bool>("same");
+  QTest::newRow("another matrix") << false;
+  QTest::newRow("the embedding once more") << true;
+}
+
+void ModelReaderTest::a_head_of_its_own_is_kept_whatever_the_config_says() {
+  QFETCH(const bool, same);
+  const ModelConfig untied = small_model(false), tied = small_model(true);
+  std::vector<float> values = counted(canonical_layout(untied).numel);
+  const auto embedding = static_cast<std::ptrdiff_t>(canonical_layout(untied).parameters.front().numel);
+  if (same) std::copy_n(values.begin(), embedding, values.end() - embedding);
+  QVERIFY(write_model_directory(path(), untied, values).ok());
+  write_text(kConfigFile, to_json(tied));
+
+  const ModelReader reader = ModelReader::open(path()).value();
+
+  QCOMPARE(reader.config().tie_word_embeddings, same);
+  QCOMPARE(reader.note().empty(), same);
+  QVERIFY(same || reader.note().find("lm_head.weight") != std::string::npos);
+  if (same) values.resize(values.size() - static_cast<std::size_t>(embedding));
+  QVERIFY(read_model_directory(path())->parameters == values);
+}
+
+void ModelReaderTest::a_head_alone_is_the_embedding_too() {
+  const ModelConfig config = small_model(true);
+  const std::vector<float> values = counted(canonical_layout(config).numel);
+  QVERIFY(write_model_directory(path(), config, values).ok());
+  // Of the same length: nothing else of the header changes.
+  std::string file = read_file(path() / kSingleFile).value();
+  const std::string name = "\"model.embed_tokens.weight\"", head = "\"lm_head.weight\"";
+  file.replace(file.find(name), name.size(), head + std::string(name.size() - head.size(), ' '));
+  write_text(kSingleFile, file);
+
+  const auto model = read_model_directory(path());
+
+  QVERIFY2(model.ok(), model.ok() ? "" : model.error().message.c_str());
+  QVERIFY(model->config.tie_word_embeddings);
   QVERIFY(model->parameters == values);
 }
 

@@ -154,11 +154,17 @@ void ModelWriterTest::texts_begin_and_end_as_the_configuration_says() {
   model_.config.eos_token_ids = {5};
   QVERIFY(write({}).ok());
   QCOMPARE(json_in(path() / kGenerationConfigFile).dump(), R"({"eos_token_id":5})");
+
+  model_.config.pad_token_id = 4;
+  QVERIFY(write({}).ok());
+  QCOMPARE(json_in(path() / kGenerationConfigFile).dump(), R"({"eos_token_id":5,"pad_token_id":4})");
+  QCOMPARE(json_in(path() / kConfigFile).at("pad_token_id").get<int>(), 4);
 }
 
 void ModelWriterTest::what_is_there_of_another_model_goes() {
   QVERIFY(write({.max_shard_bytes = 6000}).ok());
   QVERIFY(write_file_atomically(path() / "notes.txt", "mine", FileMode::kPublic).ok());
+  QVERIFY(write_file_atomically(path() / kChatTemplateFile, "another model's", FileMode::kPublic).ok());
 
   QVERIFY(write({}).ok());
   QCOMPARE(files_in(path()), (std::set<std::string>{kConfigFile, kGenerationConfigFile, kSingleFile, "notes.txt"}));

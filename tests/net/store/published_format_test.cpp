@@ -69,6 +69,12 @@ void PublishedFormatTest::how_it_attends_is_said_but_by_those_of_before() {
   PublishedManifest manifest{"0123456789abcdef", "r", kTestModel, manifest_of_two_chunks(), std::string(64, 'a')};
   QVERIFY(!take(PublishedManifest::from_json(manifest.to_json())).attention);
 
+  QVERIFY(take(PublishedManifest::from_json(manifest.to_json())).tokenizer.empty());
+
+  manifest.tokenizer = "llama3";
+  manifest.tokenizer_sha256 = std::string(64, 'b');
+  QCOMPARE(take(PublishedManifest::from_json(manifest.to_json())).tokenizer, manifest.tokenizer);
+  QCOMPARE(take(PublishedManifest::from_json(manifest.to_json())).tokenizer_sha256, manifest.tokenizer_sha256);
   manifest.attention = AttentionScope::kDocument;
 
   std::string text = manifest.to_json();

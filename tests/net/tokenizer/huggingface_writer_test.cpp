@@ -122,7 +122,7 @@ void HuggingfaceWriterTest::what_is_no_tokenizer_is_refused() {
 
 void HuggingfaceWriterTest::the_configuration_names_the_ends_of_texts() {
   const auto llama = tokenizer_of(golden("small.tiktoken"), SplitPattern::kLlama3);
-  const json config = json::parse(tokenizer_config(*llama, 8192));
+  const json config = json::parse(tokenizer_config(*llama, {.longest = 8192}));
   QCOMPARE(config.at("bos_token").get<std::string>(), std::string("<|begin_of_text|>"));
   QCOMPARE(config.at("eos_token").get<std::string>(), std::string("<|end_of_text|>"));
   QCOMPARE(config.at("model_max_length").get<int>(), 8192);

@@ -106,7 +106,7 @@ void SentencePieceTest::the_file_goes_into_a_dataset_as_it_is() {
   QVERIFY(file.ok());
   QCOMPARE(file->name, std::string("tokenizer.model"));
   QVERIFY(file->content == content_);
-  const json config = json::parse(tokenizer_config(*tokenizer_, 2048));
+  const json config = json::parse(tokenizer_config(*tokenizer_, {.longest = 2048}));
   QCOMPARE(config.at("tokenizer_class").get<std::string>(), std::string("LlamaTokenizer"));
   QCOMPARE(config.at("bos_token").get<std::string>(), std::string("<s>"));
   QCOMPARE(config.at("eos_token").get<std::string>(), std::string("</s>"));

@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "net/base/file.h"
+#include "net/base/sha256.h"
+#include "net/data/chat_template.h"
 #include "net/data/run_dataset.h"
 #include "net/model_files/model_reader.h"
 #include "trainer/island/island_disk.h"
@@ -44,6 +46,7 @@ class ModelExportTest : public QObject {
   void what_others_say_is_text_in_the_card_data();
   void what_others_say_is_text_in_the_card();
   void how_it_attends_is_said_in_card_and_config();
+  void what_learned_chats_brings_their_template();
   void a_named_outer_step_is_exported_or_said_not_to_be_there();
 
  private:
@@ -196,6 +199,38 @@ void ModelExportTest::how_it_attends_is_said_in_card_and_config() {
   config.replace(config.find("\"document\""), 10, "\"chapters\"");
   QVERIFY(write_file_atomically(path("within") / kConfigFile, config, FileMode::kPublic).ok());
   QVERIFY(ModelReader::open(path("within")).error().message.find(kAttentionKey) != std::string::npos);
+}
+
+// Over an export of chats, too, one of other data brings none.
+void ModelExportTest::what_learned_chats_brings_their_template() {
+  const std::filesystem::path golden = ATOLL_TEST_DATA_DIR;
+  nlohmann::json tokenizer = nlohmann::json::parse(read_file(golden / "tokenizer" / "tokenizer.json").value());
+  const auto chats = nlohmann::json::parse(read_file(golden / "chat" / "llama3.json").value());
+  tokenizer.update(chats.at("patch"));
+  const std::string file = tokenizer.dump();
+  QVERIFY(make_directories(path("data")).ok());
+  QVERIFY(write_file_atomically(path("data") / "tokenizer.json", file, FileMode::kPublic).ok());
+  RunDataset data;
+  data.vocab_size = 2053;
+  data.tokenizer_file = {"tokenizer.json", file.size(), sha256_hex(as_bytes(file))};
+  data.chat_template = kLlama3ChatTemplateName;
+  data.sources = {{"chats", 1'000'000'000, std::string(64, 'b'), {}, {1000, 100, std::string(64, 'a')}, {}, ""}};
+  RunConfig run;
+  run.dataset_json = data.to_json();
+  QCOMPARE(facts_of_run_data(run.dataset_json)->chat_template, data.chat_template);
+  const auto config = [&] { return nlohmann::json::parse(*read_file(path("a") / "tokenizer_config.json")); };
+
+  exported({.run = run}, "a");
+  QCOMPARE(config().at("chat_template"), chats.at("template"));
+  QCOMPARE(config().at("eos_token").get<std::string>(), std::string("<|eot_id|>"));
+  QCOMPARE(*read_file(path("a") / kChatTemplateFile), chats.at("template").get<std::string>());
+
+  data.chat_template.clear();
+  run.dataset_json = data.to_json();
+  exported({.run = run}, "a");
+  QVERIFY(!config().contains("chat_template"));
+  QCOMPARE(config().at("eos_token").get<std::string>(), std::string("<|end_of_text|>"));
+  QVERIFY(!std::filesystem::exists(path("a") / kChatTemplateFile));
 }
 
 void ModelExportTest::a_named_outer_step_is_exported_or_said_not_to_be_there() {
