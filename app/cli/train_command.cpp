@@ -114,7 +114,7 @@ Status run(Train& command, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const DeviceChoice device, device_of(command, home));
   ATOLL_RETURN_IF_ERROR(prepare_run(command, hub, device, context.interrupt));
   spdlog::set_level(spdlog::level::warn);  // the island's lines say it all
-  log_without_waiting();
+  log_without_waiting(context.console.loss_listener());
   HubServeOptions options;
   options.directory = hub.directory;
   options.listen = {"127.0.0.1", 0};
