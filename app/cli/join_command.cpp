@@ -248,7 +248,7 @@ Status run(const Join& command, CommandContext& context) {
   const std::string come_back = command.home.empty() ? "atoll join" : "atoll join --home " + command.home;
   if (joined.ok()) {
     log_without_waiting(context.console.loss_listener());
-    return train_in_foreground(home, come_back, context);
+    return train_in_foreground(home, {.come_back = come_back}, context);
   }
   if (!check.failed()) return joined;
   context.finish(joined);
