@@ -102,7 +102,8 @@ int LoopbackHub::count(const std::string& event) const {
 
 // ---- an island
 
-PuppetIsland::PuppetIsland(Address hub, const Identity& identity, bool reachable) {
+PuppetIsland::PuppetIsland(Address hub, const Identity& identity, bool reachable, std::string name)
+    : name_(std::move(name)) {
   if (reachable) {
     const auto admit = [](const PeerCertificate&) { return ok_status(); };
     listener_ = must(PeerListener::start({.bind = {"127.0.0.1", 0}}, must(TlsContext::island_server(identity)), admit,
@@ -131,6 +132,7 @@ IslandHello PuppetIsland::hello() const {
   MutexLock lock(mutex_);
   IslandHello hello;
   hello.software = "puppet";
+  hello.display_name = name_;
   hello.listen_port = listener_ ? listener_->port() : 1;
   if (!state_hash_.empty()) {
     hello.outer_step = OuterStep{outer_step_};

@@ -52,7 +52,8 @@ RunConfig loopback_run(std::uint32_t islands, std::uint32_t max_rounds);
 class PuppetIsland {
  public:
   // An island that is not reachable announces a port at which nobody listens.
-  PuppetIsland(Address hub, const Identity& identity, bool reachable = true);
+  // `name`: as it calls itself; empty: as it enrolled.
+  PuppetIsland(Address hub, const Identity& identity, bool reachable = true, std::string name = {});
   ~PuppetIsland();  // as kill -9 does: without a word, as far as the mesh client lets it
 
   void hold(bool held) { held_ = held; }  // while held it answers nothing
@@ -72,6 +73,7 @@ class PuppetIsland {
   void answer(const HubMessage& message);
   IslandHello hello() const;
 
+  const std::string name_;
   std::atomic<bool> stop_{false}, held_{false}, finished_{false};
   std::atomic<std::uint32_t> outer_step_{0};
   std::atomic<int> times_lost_{0}, times_back_{0};
