@@ -4,6 +4,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "net/base/round_words.h"
 #include "net/control/home.h"
 #include "net/control/methods.h"
 #include "trainer/island/model_export.h"
@@ -42,8 +43,8 @@ Status export_model(const ExportCommand& command) {
     const nlohmann::json exported = encode_message(method::ModelExported{command.output.string(), outer_step.value});
     std::cout << exported.dump() << '\n';
   } else {
-    std::cout << fmt::format("exported outer step {} to {} ({})\n", outer_step.value, command.output.string(),
-                             command.dtype);
+    std::cout << fmt::format("exported the state {} to {} ({})\n", after_round(outer_step.value),
+                             command.output.string(), command.dtype);
   }
   return ok_status();
 }

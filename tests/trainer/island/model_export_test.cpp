@@ -102,7 +102,7 @@ void ModelExportTest::the_card_says_what_is_known() {
   exported({.run_id = "0123456789abcdef", .run_name = "first", .run = run}, "much");
 
   QVERIFY(card("little").starts_with("---\nlibrary_name: transformers\n"));
-  QVERIFY(card("little").find("first \\| run (0123456789abcdef); the outer parameters after outer step 7") !=
+  QVERIFY(card("little").find("first \\| run (0123456789abcdef); the outer parameters after round 7") !=
           std::string::npos);
   QVERIFY(card("little").find("## Training") == std::string::npos);
   QVERIFY(card("much").find("| inner steps a round (H) | 123 |") != std::string::npos);
