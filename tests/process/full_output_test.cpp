@@ -6,6 +6,7 @@
 #include <QtCore/QRegularExpression>
 #include <QtTest/QTest>
 #include <csignal>
+#include <fstream>
 #include <map>
 #include <set>
 
@@ -99,6 +100,8 @@ class FullOutputTest : public QObject {
 
 void FullOutputTest::initTestCase() {
   scene_.joined_home();
+  std::filesystem::create_directories(scene_.path("island") / "state");
+  std::ofstream(scene_.path("island") / "state" / "agent.log") << "2026-11-29T10:00:00.000 info agent started\n";
   QCOMPARE(scene_.run({"man", scene_.path("man1").string()}).exit_code, 0);
   for (const auto& page : std::filesystem::directory_iterator(scene_.path("man1"))) {
     const QString text = QString::fromStdString(read_file(page.path()).value());
