@@ -217,7 +217,7 @@ void ModelExportTest::a_named_outer_step_is_exported_or_said_not_to_be_there() {
   QVERIFY(read_model_directory(path("seven"))->parameters == parameters_);
   QVERIFY(read_model_directory(path("nine"))->parameters == later);
   QCOMPARE(none.error().code, ErrorCode::kNotFound);
-  QVERIFY(none.error().message.find("outer step 8") != std::string::npos);
+  QVERIFY(none.error().message.find("the state after round 8") != std::string::npos);
   QVERIFY(!std::filesystem::exists(path("eight")));
 }
 
