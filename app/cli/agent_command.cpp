@@ -59,7 +59,7 @@ Status run_agent(const AgentRequest& command, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const Config config, Config::load(sources));
   ATOLL_ASSIGN_OR_RETURN(AgentOptions options, agent_options(home, sources, config));
   if (command.system) options.access = SocketAccess::kGroup;
-  log_without_waiting();  // training would wait for a terminal that was stopped
+  log_without_waiting(context.console.loss_listener());  // training would wait for a terminal that was stopped
   // A disk that takes no log is no reason not to train.
   if (const Status log = set_up_log(home, config); !log.ok()) spdlog::warn("log error=\"{}\"", log.error().message);
   ATOLL_ASSIGN_OR_RETURN(const auto agent, Agent::start(std::move(options)));

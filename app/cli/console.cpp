@@ -57,15 +57,22 @@ std::string Console::styled(std::string_view text, Style style) const {
   return fmt::format("{}{}\033[0m", code_of(style), text);
 }
 
+std::function<void(int)> Console::loss_listener() const {
+  if (output == nullptr) return {};
+  return [output = output](int error_number) { output->note_failure(error_number); };
+}
+
 UnhurriedConsole::UnhurriedConsole(const Console& screen)
-    : console_{screen.out_descriptor ? stream_.emplace(thread_.emplace(*screen.out_descriptor)) : screen.out,
+    : console_{screen.output != nullptr
+                   ? stream_.emplace(thread_.emplace(STDOUT_FILENO, OutputThread::kMostWaiting, screen.loss_listener()))
+                   : screen.out,
                screen.err,
                screen.out_is_terminal,
                screen.err_is_terminal,
                screen.color,
                screen.unicode,
                screen.columns,
-               screen.out_descriptor} {
+               screen.output} {
   screen.out << std::flush;
 }
 
@@ -76,7 +83,7 @@ int terminal_columns() {
   return size.ws_col;
 }
 
-Console process_console() {
+Console process_console(StandardOutput& output) {
   const bool dumb = environment("TERM").empty() || environment("TERM") == "dumb";
   Console console{std::cout, std::cerr};
   console.out_is_terminal = ::isatty(STDOUT_FILENO) == 1 && !dumb;
@@ -84,7 +91,7 @@ Console process_console() {
   console.color = console.out_is_terminal && environment("NO_COLOR").empty();
   console.unicode = locale_is_unicode();
   console.columns = terminal_columns();
-  console.out_descriptor = STDOUT_FILENO;
+  console.output = &output;
   if (const auto far = far_terminal()) {
     console.out_is_terminal = console.err_is_terminal = far->terminal == 1;
     console.color = far->color == 1;

@@ -1,12 +1,14 @@
 // Where a command writes, and what is known of the screen behind it. Made in main, or by a test. One thread.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <ostream>
 #include <string>
 #include <string_view>
 
 #include "net/base/output_thread.h"
+#include "net/base/standard_output.h"
 
 namespace atl {
 
@@ -20,10 +22,12 @@ struct Console {
   bool color = false;    // a terminal, and NO_COLOR is not set
   bool unicode = false;  // the locale can show more than ASCII
   int columns = 80;
-  std::optional<int> out_descriptor = {};  // behind `out`; none: a test looks at it
+  StandardOutput* output = nullptr;  // behind `out`; null: a test looks at it
 
   // `text`, with the terminal's codes around it when there is colour.
   std::string styled(std::string_view text, Style style) const;
+  // For who writes there by another way than `out`: takes the error of what was lost.
+  std::function<void(int error_number)> loss_listener() const;
 };
 
 // The same screen for a command that others depend on while it prints: it does not wait for who reads. Outlived by
@@ -40,8 +44,8 @@ class UnhurriedConsole {
   Console console_;
 };
 
-// Of this process: looks at stdout, stderr, NO_COLOR, TERM, LC_ALL, LC_CTYPE, LANG.
-Console process_console();
+// Of this process: looks at stdout, stderr, NO_COLOR, TERM, LC_ALL, LC_CTYPE, LANG. Outlived by `output`.
+Console process_console(StandardOutput& output);
 // The terminal's width now; 80 when it has none.
 int terminal_columns();
 

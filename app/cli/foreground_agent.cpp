@@ -15,8 +15,8 @@ namespace {
 // Nobody takes the trainer of a foreground command over: it ends soon after it.
 constexpr std::chrono::seconds kForegroundPatience{5};
 
-void say_goodbye(const AgentHome& home, const Contribution& before, const NodeState& state,
-                 const std::string& come_back, Console& console) {
+void say_goodbye(const AgentHome& home, const Contribution& before, const NodeState& state, const WaysOn& ways,
+                 Console& console) {
   if (!state.agent.contributed || state.island.run_id.empty()) return;
   const ContributionView& given = *state.agent.contributed;
   const Contribution now = contributed_since(before, given.life);
@@ -26,7 +26,8 @@ void say_goodbye(const AgentHome& home, const Contribution& before, const NodeSt
   }
   const auto& exit = state.agent.last_exit;
   const bool is_finished = exit && exit->cause == ExitCause::kRunFinished;
-  if (!is_finished) console.out << "come back with: " << come_back << '\n';
+  if (!is_finished) console.out << "come back with: " << ways.come_back << '\n';
+  if (is_finished && !ways.more_rounds.empty()) console.out << "train it further with: " << ways.more_rounds << '\n';
   const auto usual = default_island_home();
   const bool is_usual = usual.ok() && *usual == home.island.directory;
   console.out << fmt::format("{}: atoll export{} --output DIR",
@@ -37,7 +38,7 @@ void say_goodbye(const AgentHome& home, const Contribution& before, const NodeSt
 
 }  // namespace
 
-Status train_in_foreground(const AgentHome& home, const std::string& come_back, CommandContext& context) {
+Status train_in_foreground(const AgentHome& home, const WaysOn& ways, CommandContext& context) {
   const ConfigSources sources = config_sources(home);
   ATOLL_ASSIGN_OR_RETURN(const Config config, Config::load(sources));
   ATOLL_ASSIGN_OR_RETURN(AgentOptions options, agent_options(home, sources, config));
@@ -60,7 +61,7 @@ Status train_in_foreground(const AgentHome& home, const std::string& come_back, 
   const auto before = agent->control().board().state().agent.contributed.value_or(ContributionView{}).life;
   Status ended = agent->run(context.interrupt, context.hurry);
   progress.show();
-  if (ended.ok()) say_goodbye(home, before, agent->control().board().state(), come_back, console);
+  if (ended.ok()) say_goodbye(home, before, agent->control().board().state(), ways, console);
   return ended;
 }
 

@@ -123,6 +123,7 @@ void add_hub_init_command(CLI::App& hub, CommandContext& context) {
   sub->add_option("--name", command->run.name, "Name of the run, for people")->required();
   sub->add_option("--operator", command->run.operator_name, "Who runs it, as those see it whom you invite");
   add_run_options(*sub, command->run);
+  add_rounds_option(*sub, command->run);
   sub->add_option("--islands", command->run.overrides.min_islands, "The first round begins when so many are there")
       ->check(whole_number(1, 1024));
   sub->callback([command, &context] { context.finish(run(*command, context)); });

@@ -128,11 +128,13 @@ Result<HubServeOptions> parse(const HubServe& command, Console& console) {
 }
 
 Status run(const HubServe& command, CommandContext& context) {
-  ATOLL_ASSIGN_OR_RETURN(const HubServeOptions options, parse(command, context.console));
+  UnhurriedConsole unhurried(context.console);
+  Console& console = unhurried.console();
+  ATOLL_ASSIGN_OR_RETURN(const HubServeOptions options, parse(command, console));
   // Who looks at a terminal reads lines; a log is for programs.
   const bool for_people = context.console.out_is_terminal && !command.log;
   if (for_people) spdlog::set_level(spdlog::level::warn);
-  log_without_waiting();  // the whole run would wait for a terminal that was stopped
+  log_without_waiting(context.console.loss_listener());  // the whole run would wait for a terminal that was stopped
   HubServeLines lines;
   Mailbox<HubEvent> events(1024);
   ATOLL_ASSIGN_OR_RETURN(auto server,
@@ -144,8 +146,6 @@ Status run(const HubServe& command, CommandContext& context) {
   HubControl service(*server, stop);
   ATOLL_ASSIGN_OR_RETURN(auto control,
                          ControlServer::start(HubHome{options.directory}.control_socket(), "atoll hub", service));
-  UnhurriedConsole unhurried(context.console);
-  Console& console = unhurried.console();
   const HubState state = server->state();
   console.out << fmt::format("hub of run {} ({}) serves on port {}; islands reach it at {}\n", printable(state.name),
                              state.run_id, server->port(), fmt::join(state.addresses, ", "))

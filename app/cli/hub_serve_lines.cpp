@@ -5,12 +5,22 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/text.h"
+#include "net/base/round_words.h"
 #include "net/control/told.h"
 
 namespace atl {
 namespace {
 
 using told::count;
+
+std::uint64_t round_of(const nlohmann::json& data) {
+  return round_number(static_cast<std::uint32_t>(count(data, "round")));
+}
+
+// "after round 12"
+std::string state_of(const nlohmann::json& data, const char* key = "outer_step") {
+  return after_round(static_cast<std::uint32_t>(count(data, key)));
+}
 
 double number(const nlohmann::json& data, const char* key) { return told::number(data, key).value_or(0); }
 
@@ -23,14 +33,14 @@ std::string committed(const nlohmann::json& data) {
   const auto members = data.find("members");
   const std::size_t islands = members != data.end() && members->is_array() ? members->size() : 0;
   const auto directly = data.find("directly");
-  return fmt::format("round {}  loss {}  {}  {}  {}{}", count(data, "round"),
-                     format_loss(number(data, "mean_loss_nats")), format_number_of(count(data, "tokens"), "token"),
-                     format_duration(number(data, "seconds")), format_number_of(islands, "island"),
+  return fmt::format("round {}  loss {}  {}  {}  {}{}", round_of(data), format_loss(number(data, "mean_loss_nats")),
+                     format_number_of(count(data, "tokens"), "token"), format_duration(number(data, "seconds")),
+                     format_number_of(islands, "island"),
                      directly != data.end() && *directly == true ? ", directly" : "");
 }
 
 std::string evaluated(const nlohmann::json& data) {
-  std::string line = fmt::format("{} after round {}:", told::line(data, "task"), count(data, "outer_step"));
+  std::string line = fmt::format("{} {}:", told::line(data, "task"), state_of(data));
   const auto figures = data.find("figures");
   if (figures == data.end() || !figures->is_object()) return line;
   for (const auto& [metric, value] : figures->items()) {
@@ -55,7 +65,7 @@ std::string HubServeLines::line_of(std::string_view event, const nlohmann::json&
   if (event == "round.hashes") {
     const auto equal = data.find("equal");
     return equal != data.end() && *equal == false
-               ? fmt::format("after round {} islands hold DIFFERENT outer states", count(data, "outer_step"))
+               ? fmt::format("{} islands hold DIFFERENT outer states", state_of(data))
                : "";
   }
   if (event == "island.joined") {
@@ -66,37 +76,36 @@ std::string HubServeLines::line_of(std::string_view event, const nlohmann::json&
   if (event == "island.dead") return name + " is gone" + reason_of(data);
   if (event == "island.paused") return name + " pauses";
   if (event == "island.left_out") {
-    return fmt::format("round {} goes on without the work of {}{}", count(data, "round"), name, reason_of(data));
+    return fmt::format("round {} goes on without the work of {}{}", round_of(data), name, reason_of(data));
   }
   if (event == "attempt.failed") {
-    return fmt::format("round {}: attempt {} failed{}; it is tried again", count(data, "round"), count(data, "attempt"),
+    return fmt::format("round {}: attempt {} failed{}; it is tried again", round_of(data), count(data, "attempt"),
                        reason_of(data));
   }
   if (event == "validation") {
-    return fmt::format("validation loss {} after round {}", format_loss(number(data, "loss_nats")),
-                       count(data, "outer_step"));
+    return fmt::format("validation loss {} {}", format_loss(number(data, "loss_nats")), state_of(data));
   }
   if (event == "validation.doubted") {
-    return fmt::format("{} says a validation loss of {} after round {}, which nobody else finds", name,
-                       format_loss(number(data, "loss_nats")), count(data, "outer_step"));
+    return fmt::format("{} says a validation loss of {} {}, which nobody else finds", name,
+                       format_loss(number(data, "loss_nats")), state_of(data));
   }
   if (event == "evaluation") return evaluated(data);
   if (event == "run.standstill") return "the run stands still: " + told::line(data, "text");
   if (event == "run.goes_on") return "the run goes on";
   if (event == "run.rolled_back") {
-    return fmt::format("the run went back from outer step {} to {}{}", count(data, "from"), count(data, "to"),
+    return fmt::format("the run went back from the state {} to that {}{}", state_of(data, "from"), state_of(data, "to"),
                        reason_of(data));
   }
   if (event == "run.fast_forwarded") {
-    return fmt::format("{} showed commits that this hub did not have: on from outer step {} to {}", name,
-                       count(data, "from"), count(data, "to"));
+    return fmt::format("{} showed commits that this hub did not have: on from the state {} to that {}", name,
+                       state_of(data, "from"), state_of(data, "to"));
   }
   if (event == "state.uploaded") {
     const std::string error = told::line(data, "error");
-    return error.empty() ? fmt::format("outer step {} is in the object store", count(data, "outer_step"))
-                         : fmt::format("outer step {} could not be published: {}", count(data, "outer_step"), error);
+    return error.empty() ? fmt::format("the state {} is in the object store", state_of(data))
+                         : fmt::format("the state {} could not be published: {}", state_of(data), error);
   }
-  if (event == "run.finished") return fmt::format("the run is finished, after round {}", count(data, "outer_step"));
+  if (event == "run.finished") return fmt::format("the run is finished, {}", state_of(data));
   return {};
 }
 

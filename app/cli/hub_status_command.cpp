@@ -1,12 +1,14 @@
 // atoll hub status: ask the hub on its control socket.
 #include <fmt/format.h>
+#include <poll.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "app/cli/agent_client.h"
 #include "app/cli/command.h"
+#include "app/cli/demo/live_display.h"
+#include "app/cli/hub_status_view.h"
 #include "app/cli/text.h"
 #include "net/control/control_client.h"
 #include "net/control/home.h"
@@ -18,99 +20,13 @@ namespace {
 
 struct HubStatusRequest {
   std::string home;
-  bool json = false;
+  bool json = false, watch = false;
 };
 
-void print_evaluations(const HubState& state, Console& console) {
-  for (const HubState::Evaluation& evaluation : state.evaluations) {
-    if (evaluation.points.empty()) {
-      console.out << fmt::format("{}: not asked yet\n", printable(evaluation.task));
-      continue;
-    }
-    std::string figures;
-    for (const auto& figure : evaluation.newest) {
-      figures += fmt::format("{}{} {:.4g}", figures.empty() ? "" : ", ", printable(figure.metric), figure.value);
-    }
-    const auto& first = evaluation.points.front();
-    console.out << fmt::format("{}: {} after round {} ({} {:.4g} after round {})\n", printable(evaluation.task),
-                               figures, evaluation.points.back().outer_step, printable(evaluation.metric), first.value,
-                               first.outer_step);
-  }
-}
+constexpr std::chrono::seconds kHubRedraw{1};
+constexpr int kHubLooksALine = 10;  // where the output is no terminal
 
-void print_hub(const HubState& state, Console& console) {
-  const std::string round = state.finished              ? "finished"
-                            : state.standstill          ? "stands still"
-                            : !state.waits_for.empty()  ? "waits for who holds the model"
-                            : !state.fetch_wait.empty() ? "waits for a fetch"
-                            : state.round_open
-                                ? fmt::format("round {} {}", state.outer_step, word_of(state.phase))
-                                : fmt::format("waiting for {}", format_number_of(state.min_islands, "island"));
-  console.out << fmt::format("run {} ({})  {} committed  {}\n", console.styled(printable(state.name), Style::kBold),
-                             printable(state.run_id), format_number_of(state.outer_step, "round"), round);
-  if (state.fragments > 1) console.out << fmt::format("each round averages one of {} fragments\n", state.fragments);
-  if (state.standstill) {
-    console.out << console.styled(
-                       fmt::format("the run stands still, for {}: ", format_duration(state.standstill->seconds)),
-                       Style::kBold)
-                << printable(state.standstill->text) << "\n";
-  }
-  if (!state.waits_for.empty()) {
-    console.out << console.styled(printable(state.waits_for), Style::kWarning) << "\n";
-  }
-  if (!state.fetch_wait.empty()) console.out << printable(state.fetch_wait) << "\n";
-  const bool nobody_is_here = std::ranges::all_of(state.islands, &HubState::Island::is_gone);
-  if (state.safe_outer_step) {
-    console.out << fmt::format("safe on the islands' disks up to outer step {}\n", *state.safe_outer_step);
-  } else if (!nobody_is_here) {
-    console.out << (state.outer_step == 0
-                        ? "nothing is safe on the islands' disks yet\n"
-                        : "fewer islands than make a state safe are known to have one on their disks\n");
-  }
-  if (state.outer_step > 0 && nobody_is_here && !state.finished) {
-    console.out << fmt::format(
-        "nobody is here; who trained last has outer step {}, and the run goes on when they "
-        "come back\n",
-        state.outer_step);
-  } else if (state.outer_step > 0 && state.disks_with_committed <= 1 && state.safe_outer_step != state.outer_step) {
-    console.out << fmt::format("outer step {} is on {}\n", state.outer_step,
-                               state.disks_with_committed == 0 ? "no disk of an island that is known to have it"
-                                                               : "the disk of one island alone");
-  }
-  if (state.uploaded_outer_step) {
-    console.out << fmt::format("outer step {} is in the object store\n", *state.uploaded_outer_step);
-  }
-  if (state.decay) {
-    console.out << fmt::format("the learning rate falls to {} from round {} on, over {} ({})\n",
-                               state.decay->final_learning_rate, state.decay->from_round,
-                               format_number_of(state.decay->rounds, "round"), decay_shape_name(state.decay->shape));
-  }
-  if (state.mixture) console.out << fmt::format("data: {}\n", state.mixture->weights);
-  if (state.mixture && state.mixture->next_round) {
-    console.out << fmt::format("data from round {} on: {}\n", *state.mixture->next_round, state.mixture->next_weights);
-  }
-  if (state.last_validation) {
-    console.out << fmt::format("validation loss {} after round {} (first {})\n",
-                               format_loss(state.last_validation->loss_nats), state.last_validation->outer_step,
-                               format_loss(state.first_validation->loss_nats));
-  }
-  print_evaluations(state, console);
-  console.out << fmt::format("{} {} {} {} {} {} {}\n", fit("island", 20), fit("name", 14), fit("state", 11),
-                             fit_right("step", 6), fit_right("loss", 7), fit_right("tokens/s", 10), "accepted");
-  for (const HubState::Island& island : state.islands) {
-    console.out << fmt::format(
-        "{} {} {} {} {} {} {}{}\n", fit(printable(island.id), 20), fit(printable(island.name), 14),
-        fit(island.word(), 11), fit_right(std::to_string(island.inner_step), 6),
-        fit_right(format_loss(island.loss_nats), 7),
-        fit_right(format_count(static_cast<std::uint64_t>(island.tokens_per_second)), 10),
-        format_number_of(island.rounds_accepted, "round"),
-        island.last_seen_seconds > 5 ? ", last seen " + format_duration(island.last_seen_seconds) + " ago" : "");
-  }
-  console.out << std::flush;
-}
-
-Status show_hub(const HubStatusRequest& command, CommandContext& context) {
-  ATOLL_ASSIGN_OR_RETURN(const auto directory, hub_home_or_default(command.home));
+Result<nlohmann::json> ask_hub_state(const std::filesystem::path& directory) {
   const HubHome home{directory};
   std::error_code ignored;
   if (!std::filesystem::exists(home.run_file(), ignored)) {
@@ -123,13 +39,58 @@ Status show_hub(const HubStatusRequest& command, CommandContext& context) {
     return Error{ErrorCode::kNotRunning,
                  fmt::format("the hub in {} does not serve; start it with: atoll hub serve", directory.string())};
   }
-  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json json,
-                         (*client)->call(method::StateGet::kName, nlohmann::json::object(), answer_deadline()));
+  return (*client)->call(method::StateGet::kName, nlohmann::json::object(), answer_deadline());
+}
+
+Status print_hub(const nlohmann::json& json, bool as_json, Console& console) {
   ATOLL_ASSIGN_OR_RETURN(const HubState state, HubState::from_json(json));
-  if (command.json) {
-    context.console.out << json.dump() << std::endl;
-  } else {
-    print_hub(state, context.console);
+  if (as_json) {
+    console.out << json.dump() << std::endl;
+    return ok_status();
+  }
+  for (const std::string& line : hub_status_lines(state, console)) console.out << line << '\n';
+  console.out << std::flush;
+  return ok_status();
+}
+
+Status show_hub(const HubStatusRequest& command, CommandContext& context) {
+  ATOLL_ASSIGN_OR_RETURN(const auto directory, hub_home_or_default(command.home));
+  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json json, ask_hub_state(directory));
+  return print_hub(json, command.json, context.console);
+}
+
+Status draw(const nlohmann::json& json, LiveDisplay& display, const Console& console) {
+  ATOLL_ASSIGN_OR_RETURN(const HubState state, HubState::from_json(json));
+  std::vector<std::string> lines = hub_status_lines(state, console);
+  const auto most = static_cast<std::size_t>(display.begin_frame());
+  if (lines.size() > most) lines.resize(most);
+  display.draw(lines);
+  return ok_status();
+}
+
+// Until Ctrl-C. A hub that cannot be asked at first is an error; later it may come back.
+Status watch_hub(const HubStatusRequest& command, CommandContext& context) {
+  ATOLL_ASSIGN_OR_RETURN(const auto directory, hub_home_or_default(command.home));
+  Console& console = context.console;
+  std::optional<LiveDisplay> display;
+  for (int look = 0; !context.interrupt.raised() && console.out.good(); ++look) {
+    const auto json = ask_hub_state(directory);
+    if (!json.ok() && look == 0) return json.error();
+    if (look == 0 && console.out_is_terminal && !command.json) display.emplace(console);
+    const bool is_due = look % (command.json ? 1 : kHubLooksALine) == 0;
+    if (!json.ok()) {
+      if (display) {
+        display->draw({console.styled(printable(json.error().message), Style::kWarning)});
+      } else if (is_due) {
+        console.err << printable(json.error().message) << std::endl;
+      }
+    } else if (display) {
+      ATOLL_RETURN_IF_ERROR(draw(*json, *display, console));
+    } else if (is_due) {
+      ATOLL_RETURN_IF_ERROR(print_hub(*json, command.json, console));
+    }
+    pollfd wake{context.interrupt.fd(), POLLIN, 0};
+    ::poll(&wake, 1, static_cast<int>(std::chrono::milliseconds(kHubRedraw).count()));
   }
   return ok_status();
 }
@@ -139,10 +100,15 @@ Status show_hub(const HubStatusRequest& command, CommandContext& context) {
 void add_hub_status_command(CLI::App& hub, CommandContext& context) {
   auto command = std::make_shared<HubStatusRequest>();
   CLI::App* sub = hub.add_subcommand("status", "The run and its islands, as the hub sees them");
-  sub->footer("Example:\n  atoll hub status --json");
+  sub->footer(
+      "Examples:\n  atoll hub status\n  atoll hub status --watch\n  atoll hub status --json\n\n"
+      "With --watch it runs until Ctrl-C: ended so, it is 0.");
   sub->add_option("--home", command->home, "Hub's home (default: ~/.local/share/atoll-hub)")->type_name("DIR");
-  sub->add_flag("--json", command->json, "Print JSON");
-  sub->callback([command, &context] { context.finish(show_hub(*command, context)); });
+  sub->add_flag("--json", command->json, "Print JSON; with --watch an object a second");
+  sub->add_flag("-w,--watch", command->watch, "Go on showing it until Ctrl-C");
+  sub->callback([command, &context] {
+    context.finish(command->watch ? watch_hub(*command, context) : show_hub(*command, context));
+  });
 }
 
 }  // namespace atl

@@ -247,8 +247,8 @@ Status run(const Join& command, CommandContext& context) {
   Status joined = join_here(command, std::move(invite), home, check, context);
   const std::string come_back = command.home.empty() ? "atoll join" : "atoll join --home " + command.home;
   if (joined.ok()) {
-    log_without_waiting();
-    return train_in_foreground(home, come_back, context);
+    log_without_waiting(context.console.loss_listener());
+    return train_in_foreground(home, {.come_back = come_back}, context);
   }
   if (!check.failed()) return joined;
   context.finish(joined);

@@ -1,12 +1,14 @@
 #include "app/cli/join_progress.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
 #include <utility>
 
 #include "app/cli/text.h"
+#include "net/base/round_words.h"
 
 namespace atl {
 namespace {
@@ -62,7 +64,9 @@ void JoinProgress::show(const ControlEvent& event) {
   std::visit(
       Overloaded{[&](const event::Transfer& e) { show_transfer(e); },
                  [&](const event::JoinProgress& e) { show_stage(e); }, [&](const event::HubLink& e) { show_hub(e); },
-                 [&](const event::SyncDone& e) { show_round(e.state.island); }, [](const auto&) {}},
+                 [&](const event::SyncDone& e) { show_round(e.state.island); },
+                 [&](const event::Validated& e) { show_validation(e); },
+                 [&](const event::Evaluated& e) { show_scores(e); }, [](const auto&) {}},
       event);
   if (const NodeState* state = state_in(event)) {
     island_ = state->island;
@@ -85,16 +89,30 @@ void JoinProgress::show_step() {
   const bool trains = island_.pid > 0 && island_.state == IslandPhase::kTraining && island_.inner_step > 0;
   if (!trains || now_ - said_at_ < silence) return;
   has_said_a_step_ = true;
-  print(fmt::format("round {}  step {} of {}  loss {}  {}", island_.round, island_.inner_step, island_.inner_steps,
-                    format_loss(island_.loss_nats), format_rate(island_.tokens_per_second)));
+  print(fmt::format("round {}  step {} of {}  loss {}  {}", round_number(island_.round), island_.inner_step,
+                    island_.inner_steps, format_loss(island_.loss_nats), format_rate(island_.tokens_per_second)));
 }
 
 void JoinProgress::show_round(const IslandState& state) {
   const std::string islands = format_number_of(state.islands_live, "island");
   // A newcomer takes the round's outer step before it has trained.
-  if (state.tokens == 0) return print(fmt::format("round {}  followed, not trained here  {}", state.round, islands));
-  print(fmt::format("round {}  loss {}  {}  {}", state.round, format_loss(state.loss_nats),
+  const std::uint64_t round = round_number(state.round);
+  if (state.tokens == 0) return print(fmt::format("round {}  followed, not trained here  {}", round, islands));
+  print(fmt::format("round {}  loss {}  {}  {}", round, format_loss(state.loss_nats),
                     format_rate(state.tokens_per_second), islands));
+}
+
+void JoinProgress::show_validation(const event::Validated& validated) {
+  print(fmt::format("{}: validation loss {}", after_round(validated.outer_step), format_loss(validated.loss_nats)));
+}
+
+void JoinProgress::show_scores(const event::Evaluated& evaluated) {
+  std::vector<std::string> figures;
+  for (const event::TaskFigure& figure : evaluated.figures) {
+    figures.push_back(fmt::format("{} {:.4g}", printable(figure.metric), figure.value));
+  }
+  print(fmt::format("{}: {}  {}", after_round(evaluated.outer_step), printable(evaluated.task),
+                    fmt::join(figures, ", ")));
 }
 
 void JoinProgress::show_hub(const event::HubLink& link) {

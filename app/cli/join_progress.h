@@ -28,6 +28,8 @@ class JoinProgress {
   void show(const ControlEvent& event);
   void show_step();
   void show_round(const IslandState& state);
+  void show_validation(const event::Validated& validated);
+  void show_scores(const event::Evaluated& evaluated);
   void show_hub(const event::HubLink& link);
   void show_trouble(const IslandState& state);
   void show_end(const NodeState& state);

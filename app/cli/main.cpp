@@ -10,6 +10,7 @@
 #include "net/base/log.h"
 #include "net/base/open_files.h"
 #include "net/base/signal_watch.h"
+#include "net/base/standard_output.h"
 #include "net/wire/invite.h"
 
 namespace {
@@ -28,11 +29,12 @@ int main(int argc, char** argv) {
   atl::fill_standard_files();
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   scrub_invites(argc, argv);
+  atl::AbortSignal interrupt, hurry;
+  atl::StandardOutput output([&interrupt] { interrupt.raise("standard output takes no more"); });
   ::signal(SIGPIPE, SIG_IGN);
   atl::raise_open_file_limit();
   atl::set_up_log();
 
-  atl::AbortSignal interrupt, hurry;
   int signals = 0;
   // Before any other thread starts. Who asks a third time does not want to wait.
   const atl::SignalWatch watch([&](int signal) {
@@ -40,6 +42,8 @@ int main(int argc, char** argv) {
     if (signals == 2) hurry.raise("asked twice");
     interrupt.raise(signal == SIGINT ? "interrupted" : "asked to end");
   });
-  atl::Console console = atl::process_console();
-  return atl::run_cli(arguments, console, interrupt, &hurry);
+  atl::Console console = atl::process_console(output);
+  const int code = atl::run_cli(arguments, console, interrupt, &hurry);
+  atl::end_log();
+  return output.finish(code, "atoll");
 }

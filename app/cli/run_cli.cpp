@@ -121,6 +121,7 @@ void CommandContext::finish(const Status& status) {
   if (status.ok()) return;
   const bool cut_short = status.error().code == ErrorCode::kAborted && interrupt.raised();
   exit_code = cut_short ? kExitInterrupted : exit_code_of(status.error().code);
+  if (cut_short && console.output != nullptr && console.output->failed()) return;  // said when the program ends
   console.err << (console.err_is_terminal ? console.styled("atoll:", Style::kBad) : "atoll:") << ' '
               << printable_lines(status.error().message) << std::endl;
 }

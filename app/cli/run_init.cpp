@@ -43,8 +43,6 @@ void add_run_options(CLI::App& sub, NewRun& run) {
   sub.add_option("--fragments", overrides.fragments,
                  "Parts of the model that are averaged in turn, one a round; with 2 or more islands train on meanwhile")
       ->check(whole_number(1, kMaxFragments));
-  sub.add_option("--rounds", overrides.max_rounds, "The run ends after so many; 0: when stopped")
-      ->check(whole_number(0, UINT32_MAX));
   sub.add_option("--wire", overrides.wire, "How gradients travel")
       ->check(CLI::IsMember(std::vector<std::string>(kRunWireFormatNames.begin(), kRunWireFormatNames.end())));
   sub.add_option("--batch", overrides.sequences_per_step, "Sequences an inner step and island")
@@ -122,6 +120,11 @@ void add_run_options(CLI::App& sub, NewRun& run) {
       ->check(number_between(0, 1e6));
   sub.add_option("--seed", overrides.seed, "Of the initial parameters and the order of the data")
       ->check(whole_number(0, UINT64_MAX));
+}
+
+void add_rounds_option(CLI::App& sub, NewRun& run) {
+  sub.add_option("--rounds", run.overrides.max_rounds, "The run ends after so many; 0: when stopped")
+      ->check(whole_number(0, UINT32_MAX));
 }
 
 std::string describe_learning_rate(const InnerOptimizerConfig& inner) {

@@ -42,8 +42,9 @@ struct PlannedRun {
   std::vector<std::string> notes = {};  // for a person, each a sentence
 };
 
-// The options that set `run` but for data, name and number of islands; `run` outlives the parsing.
+// The options that set `run` but for data, name, number of islands and of rounds; `run` outlives the parsing.
 void add_run_options(CLI::App& sub, NewRun& run);
+void add_rounds_option(CLI::App& sub, NewRun& run);
 // The learning rate over the run, a line for a person.
 std::string describe_learning_rate(const InnerOptimizerConfig& inner);
 // What is asked of outer states, a line for a person; empty where nothing is.

@@ -179,4 +179,13 @@ Result<RunConfig> make_run(const std::string& preset, const std::string& run_nam
   return config;
 }
 
+Result<RunConfig> change_run(const RunConfig& run, const RunOverrides& changes) {
+  nlohmann::json json = run.to_json();
+  apply(changes, json);
+  ATOLL_RETURN_IF_ERROR(settle_decay(changes, json));
+  auto changed = RunConfig::from_json(json.dump());
+  if (!changed.ok()) return Error{ErrorCode::kInvalidArgument, changed.error().message};
+  return changed;
+}
+
 }  // namespace atl

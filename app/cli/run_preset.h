@@ -45,5 +45,7 @@ DataTokens tokens_of(const DatasetManifest& manifest);
 // for hub_init. A model that is no preset of ours stays as its file says.
 Result<RunConfig> make_run(const std::string& preset, const std::string& run_name, const RunOverrides& overrides,
                            const DataTokens& tokens = {});
+// A run that is there, with these values; a decay whose length alone is given ends with the last round.
+Result<RunConfig> change_run(const RunConfig& run, const RunOverrides& changes);
 
 }  // namespace atl

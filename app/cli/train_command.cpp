@@ -12,6 +12,7 @@
 #include "app/cli/own_programs.h"
 #include "app/cli/run_init.h"
 #include "app/cli/text.h"
+#include "app/cli/train_changes.h"
 #include "app/cli/train_memory.h"
 #include "app/cli/validators.h"
 #include "net/base/log.h"
@@ -31,7 +32,7 @@ struct Train {
   std::optional<int> micro_batch;
   std::string device, precision;
   NewRun run;
-  bool describes_run = false;  // something of `run` was given
+  RunChange change;  // what of `run` was given
 };
 
 // What computes: as it was said, else as this run was begun, else as this machine's configuration has it.
@@ -56,19 +57,22 @@ Status check_memory(const RunConfig& run, const Train& command, DeviceChoice dev
   return check_train_memory(run, command.micro_batch, device, {usable_memory().total, gpus_compute(), ask_gpus});
 }
 
+// A run that the directory holds goes on, with what is to change of it.
+Status take_up_run(const Train& command, const HubHome& hub, DeviceChoice device, CommandContext& context) {
+  ATOLL_ASSIGN_OR_RETURN(const ChangedRun changed, change_trained_run(hub, command.change));
+  ATOLL_RETURN_IF_ERROR(check_memory(changed.run, command, device, context.interrupt));
+  if (changed.lines.empty()) return ok_status();
+  ATOLL_RETURN_IF_ERROR(save_run(hub, changed.run));
+  for (const std::string& line : changed.lines) context.console.out << line << '\n';
+  context.console.out << std::flush;
+  return ok_status();
+}
+
 // The hub's home: a new run's, or that of the run which the directory holds.
 Status prepare_run(Train& command, const HubHome& hub, DeviceChoice device, CommandContext& context) {
   const AbortSignal& interrupt = context.interrupt;
-  if (std::filesystem::exists(hub.run_file())) {
-    if (!command.describes_run) {
-      ATOLL_ASSIGN_OR_RETURN(const RunConfig run, load_run(hub));
-      return check_memory(run, command, device, interrupt);
-    }
-    return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("{} holds a run, whose configuration stays as it is; go on with it by --dir alone, or "
-                             "choose another directory",
-                             command.directory)};
-  }
+  if (std::filesystem::exists(hub.run_file())) return take_up_run(command, hub, device, context);
+  if (command.change.more_rounds) command.run.overrides.max_rounds = command.change.more_rounds;
   if (command.run.data.empty()) {
     return Error{ErrorCode::kInvalidArgument,
                  fmt::format("{} holds no run yet; say on what it is to be trained: --data DIR, made by 'atoll data "
@@ -117,13 +121,31 @@ Status run(Train& command, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const DeviceChoice device, device_of(command, home));
   ATOLL_RETURN_IF_ERROR(prepare_run(command, hub, device, context));
   spdlog::set_level(spdlog::level::warn);  // the island's lines say it all
-  log_without_waiting();
+  log_without_waiting(context.console.loss_listener());
   HubServeOptions options;
   options.directory = hub.directory;
   options.listen = {"127.0.0.1", 0};
   ATOLL_ASSIGN_OR_RETURN(const auto server, HubServer::start(options, {}));
   ATOLL_RETURN_IF_ERROR(join_own_hub(command, hub, server->port(), device, home.island, context.interrupt));
-  return train_in_foreground(home, "atoll train --dir " + command.directory, context);
+  const std::string command_line = "atoll train --dir " + command.directory;
+  return train_in_foreground(home, {.come_back = command_line, .more_rounds = command_line + " --rounds +N"}, context);
+}
+
+// "20", or "+5": beyond those that are done.
+void add_rounds(CLI::App& sub, Train& command) {
+  sub.add_option_function<std::string>(
+         "--rounds",
+         [&command](const std::string& text) {
+           const bool more = text.starts_with('+');
+           const std::string number = text.substr(more ? 1 : 0);
+           if (const std::string wrong = whole_number(more ? 1 : 0, UINT32_MAX)(number); !wrong.empty()) {
+             throw CLI::ValidationError("--rounds", wrong + ", or +N: so many more than are done");
+           }
+           const auto rounds = static_cast<std::uint32_t>(std::stoul(number));
+           (more ? command.change.more_rounds : command.run.overrides.max_rounds) = rounds;
+         },
+         "The run ends after so many; 0: when stopped; +N: after so many more than are done")
+      ->type_name("N|+N");
 }
 
 }  // namespace
@@ -135,6 +157,7 @@ void add_train_command(CLI::App& app, CommandContext& context) {
       "Examples:\n"
       "  atoll train --data data --dir my-run --rounds 20\n"
       "  atoll train --dir my-run               goes on with it\n"
+      "  atoll train --dir my-run --rounds +20  goes on with it once it is finished\n"
       "  atoll train --data data --dir larger --preset 150m --micro-batch 1\n"
       "  atoll train --data data --dir further --from SmolLM2-135M --lr 3e-4\n\n"
       "The same steps as an island's of a larger run, without other islands; Ctrl-C ends it.");
@@ -159,11 +182,14 @@ void add_train_command(CLI::App& app, CommandContext& context) {
                         ->check(is_precision());
   sub->add_option("--data", command->run.data, "Dataset made by 'atoll data prepare'")->type_name("DIR");
   add_run_options(*sub, command->run);
+  add_rounds(*sub, *command);
   sub->callback([=, &context] {
-    command->describes_run = std::ranges::any_of(sub->get_options(), [=](const CLI::Option* option) {
-      return option->count() > 0 && option != directory && option != threads && option != micro_batch &&
-             option != device && option != precision;
-    });
+    command->change.run = &command->run;
+    for (const CLI::Option* option : sub->get_options()) {
+      const bool of_run =
+          option != directory && option != threads && option != micro_batch && option != device && option != precision;
+      if (of_run && option->count() > 0) command->change.options.push_back("--" + option->get_lnames().front());
+    }
     context.finish(run(*command, context));
   });
 }

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <chrono>
+#include <csignal>
 
 #include "app/agent/agent_config.h"
 #include "app/agent/trainer_process.h"
@@ -133,6 +135,7 @@ void run_trainer(const TrainerArguments& arguments, CommandContext& context) {
   if (!code.ok()) return context.finish(code.error());
   // The trainer has said why on our stderr, unless a signal ended it.
   context.exit_code = *code;
+  if (*code == 128 + SIGPIPE && context.console.output != nullptr) return context.console.output->note_failure(EPIPE);
   if (*code >= 127 && !context.interrupt.raised()) {
     context.finish(Error{ErrorCode::kTrainerFailed, fmt::format("atoll-trainer died (status {})", *code)});
   }

@@ -95,7 +95,7 @@ std::optional<std::set<std::uint32_t>> parse_steps(std::string_view text) {
 
 Result<std::string> normalise_steps(const ConfigKey& key, std::string_view text) {
   const auto steps = parse_steps(text);
-  if (!steps) return not_a(key, text, "outer steps, for instance 12, several apart by commas");
+  if (!steps) return not_a(key, text, "rounds, for instance 12, several apart by commas");
   return fmt::format("{}", fmt::join(*steps, ", "));
 }
 

@@ -5,6 +5,7 @@
 
 #include "app/core/exit_words.h"
 #include "app/core/pause_words.h"
+#include "net/base/round_words.h"
 
 namespace atl {
 namespace {
@@ -65,7 +66,8 @@ void AlertList::take(const HeardEvent& event) {
                  [&](const event::JoinDone& e) { takeJoin(e, event.time, news); },
                  [&](const event::SyncPhase& e) {
                    if (e.part != SyncPart::kFailed) return;
-                   add(Level::kWarning, tr("An attempt at averaging round %1 failed; it is tried again.").arg(e.round),
+                   add(Level::kWarning,
+                       tr("An attempt at averaging round %1 failed; it is tried again.").arg(round_number(e.round)),
                        event.time, news);
                  },
                  [&](const event::SyncDone& e) { takeRoundEnd(e.state.island, event.time, news); }, [](const auto&) {}},
@@ -75,8 +77,8 @@ void AlertList::take(const HeardEvent& event) {
 void AlertList::takeRoundEnd(const IslandState& island, double time, bool news) {
   // An island that came in the middle of it has no part in it.
   if (island.outer_step == 0 || !island.accepted_round || *island.accepted_round >= island.outer_step - 1) return;
-  add(Level::kWarning, tr("Round %1 was averaged without this machine's contribution.").arg(island.outer_step - 1),
-      time, news);
+  add(Level::kWarning, tr("Round %1 was averaged without this machine's contribution.").arg(island.outer_step), time,
+      news);
 }
 
 void AlertList::takeGpuAlert(const event::GpuAlert& alert, double time, bool news) {

@@ -5,6 +5,7 @@
 
 #include "app/core/figures.h"
 #include "app/core/table_values.h"
+#include "net/base/round_words.h"
 #include "net/control/json_fields.h"
 
 namespace atl {
@@ -100,7 +101,7 @@ QString RoundsModel::text(const RoundRow& row, int column) const {
     return seconds ? figures::duration(*seconds) : QString();
   };
   switch (column) {
-    case kRound: return figures::count(row.round);
+    case kRound: return figures::count(round_number(row.round));
     case kBegan: return row.began ? figures::moment(*row.began) : QString();
     case kLoss: return row.loss_nats ? figures::loss(*row.loss_nats) : QString();
     case kValidation: return row.validation_loss_nats ? figures::loss(*row.validation_loss_nats) : QString();
@@ -231,7 +232,7 @@ void RoundsModel::updated(std::size_t row) {
 
 void RoundsModel::take(const HeardEvent& event) {
   bool news = true;
-  std::visit(Overloaded{[&](const event::SyncPhase& e) { add(e); },
+  std::visit(Overloaded{[&](const event::SyncPhase& e) { add(e); }, [&](const event::Validated& e) { add(e); },
                         [&](const event::RoundBegin& e) { begin(event.time, e.state.island); },
                         [&](const event::RoundDone& e) { end(event.time, e); }, [&](const auto&) { news = false; }},
              event.what);
@@ -243,6 +244,14 @@ void RoundsModel::take(const HeardEvent& event) {
 void RoundsModel::add(const event::SyncPhase& phase) {
   const std::size_t at = rowOf(phase.round);
   if (rows_[at].phases.size() < kMaxPhases) rows_[at].phases.push_back(phase_time(phase));
+  updated(at);
+}
+
+// A state is told of with the round that made it.
+void RoundsModel::add(const event::Validated& validated) {
+  if (validated.outer_step == 0) return;
+  const std::size_t at = rowOf(validated.outer_step - 1);
+  rows_[at].validation_loss_nats = validated.loss_nats;
   updated(at);
 }
 

@@ -71,6 +71,7 @@ class RoundsModel : public QAbstractTableModel {
   void begin(double time, const IslandState& state);
   void end(double time, const event::RoundDone& done);
   void add(const event::SyncPhase& phase);
+  void add(const event::Validated& validated);
   void updated(std::size_t row);
   QString text(const RoundRow& row, int column) const;
 

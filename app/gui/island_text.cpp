@@ -9,6 +9,7 @@
 #include "app/core/node.h"
 #include "app/core/pause_words.h"
 #include "app/gui/look/format.h"
+#include "net/base/round_words.h"
 
 namespace atl::text {
 namespace {
@@ -259,19 +260,19 @@ QString pause_cost(const NodeState& state) {
   return IslandText::
       tr("Resumed within this round (%1), nothing is lost. Later, the %2 steps that this island took in round %3 are "
          "lost; everything of earlier rounds stays.")
-          .arg(round_left(state), count(state.island.inner_step), count(state.island.round));
+          .arg(round_left(state), count(state.island.inner_step), count(round_number(state.island.round)));
 }
 
 QString finish_cost(const NodeState& state) {
   if (!has_steps(state)) return IslandText::tr("Nothing of this round is under way here: this island leaves at once.");
   return IslandText::tr("This island completes round %1 with the others (%2), then it leaves. Nothing is lost.")
-      .arg(count(state.island.round), round_left(state));
+      .arg(count(round_number(state.island.round)), round_left(state));
 }
 
 QString stop_cost(const NodeState& state) {
   if (!has_steps(state)) return IslandText::tr("Nothing is lost by stopping now.");
   return IslandText::tr("The %1 steps that this island took in round %2 are lost. Finish completes the round first.")
-      .arg(count(state.island.inner_step), count(state.island.round));
+      .arg(count(state.island.inner_step), count(round_number(state.island.round)));
 }
 
 QString step(const NodeState& state) {
@@ -280,8 +281,9 @@ QString step(const NodeState& state) {
 }
 
 QString accepted(const NodeState& state) {
-  return state.island.accepted_round ? IslandText::tr("in round %1").arg(count(*state.island.accepted_round))
-                                     : IslandText::tr("none yet");
+  return state.island.accepted_round
+             ? IslandText::tr("in round %1").arg(count(round_number(*state.island.accepted_round)))
+             : IslandText::tr("none yet");
 }
 
 QString network(Node& node) {

@@ -1,6 +1,7 @@
 // atoll-gui: the desktop app. Parse, construct, run; closing it stops nothing.
 #include <QApplication>
 #include <QCommandLineParser>
+#include <iostream>
 
 #include "app/core/nodes.h"
 #include "app/gui/app_icon.h"
@@ -11,6 +12,7 @@
 #include "app/gui/translation.h"
 #include "app/gui/tray.h"
 #include "net/base/open_files.h"
+#include "net/base/standard_output.h"
 
 namespace {
 
@@ -71,7 +73,9 @@ int main(int argc, char** argv) {
   parser.parse(arguments);
   if (parser.isSet(help_option) || parser.isSet(version_option)) {
     const QCoreApplication without_display(argc, argv);
-    parser.process(without_display);
+    atl::StandardOutput output;
+    std::cout << (parser.isSet(help_option) ? parser.helpText().toStdString() : "atoll-gui " ATOLL_VERSION "\n");
+    return output.finish(0, "atoll-gui");
   }
 
   if (!has_display(arguments)) return fail("there is no display here; use 'atoll status', or connect with ssh -X");

@@ -18,6 +18,7 @@
 #include "app/gui/parts/elided_label.h"
 #include "app/gui/parts/notice.h"
 #include "app/gui/parts/plain_label.h"
+#include "net/base/round_words.h"
 
 namespace atl {
 namespace {
@@ -143,7 +144,8 @@ void NodeHeader::refresh() {
   QString run;
   if (state && state->joined() && !state->island.run_name.empty()) {
     run = tr("run %1").arg(QString::fromStdString(state->island.run_name));
-    if (state->island.round > 0) run += " \u00B7 " + tr("round %1").arg(text::count(state->island.round));
+    if (state->island.inner_steps > 0)
+      run += " \u00B7 " + tr("round %1").arg(text::count(round_number(state->island.round)));
   }
   set_plain_text(run_, run);
   run_->setAccessibleName(run.isEmpty() ? tr("No run") : run);

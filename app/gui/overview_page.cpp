@@ -26,6 +26,7 @@
 #include "app/gui/parts/table.h"
 #include "app/gui/parts/tile_row.h"
 #include "app/gui/plot/history_plot.h"
+#include "net/base/round_words.h"
 
 namespace atl {
 namespace {
@@ -161,7 +162,7 @@ QWidget* OverviewPage::makeFacts() {
   contribution_->add(kAccepted, "accepted", tr("Last accepted"));
   contribution_->add(kSent, "sent", tr("Sent"));
   contribution_->add(kTime, "time_trained", tr("Time trained"));
-  contribution_->add(kOuterStep, "outer_step", tr("Outer steps"));
+  contribution_->add(kOuterStep, "outer_step", tr("Rounds applied"));
   contribution_->add(kSafe, "safe", tr("Run is safe"));
   column->addWidget(contribution);
   auto* machine = new Card(tr("This machine"));
@@ -262,7 +263,7 @@ void OverviewPage::refreshTiles(const NodeState& state) {
 
 void OverviewPage::refreshRound(const NodeState& state) {
   const IslandState& island = state.island;
-  round_->setTitle(island.round > 0 ? tr("Round %1").arg(text::count(island.round)) : tr("Round"));
+  round_->setTitle(island.inner_steps > 0 ? tr("Round %1").arg(text::count(round_number(island.round))) : tr("Round"));
   QString line =
       text::step(state) + "  \u00B7  " +
       tr("%1 of %n island(s) live", nullptr, static_cast<int>(std::min<unsigned>(island.islands_total, 1'000'000)))
@@ -294,8 +295,8 @@ void OverviewPage::refreshFacts(const NodeState& state) {
   contribution_->set(kAccepted, accepted);
   contribution_->set(kSent, with_all(text::bytes(static_cast<double>(given.run.bytes_sent)),
                                      text::bytes(static_cast<double>(given.life.bytes_sent))));
-  contribution_->set(kOuterStep, tr("%1 applied").arg(text::count(island.outer_step)));
-  contribution_->set(kSafe, island.safe_outer_step ? tr("up to outer step %1").arg(text::count(*island.safe_outer_step))
+  contribution_->set(kOuterStep, text::count(island.outer_step));
+  contribution_->set(kSafe, island.safe_outer_step ? tr("up to round %1").arg(text::count(*island.safe_outer_step))
                                                    : tr("not known yet"));
   machine_->set(kGpus, gpus_text(node().gpus()));
   machine_->set(kDisk, text::or_dash(state.disk_free_bytes, text::bytes));

@@ -95,7 +95,7 @@ constexpr std::array kWords{
     Words{"checkpoints.keep_daily", QT_TRANSLATE_NOOP("SettingText", "Days to keep"),
           QT_TRANSLATE_NOOP("SettingText", "Of each the newest state stays on the disk. 0: those of the run alone.")},
     Words{"checkpoints.keep_rounds", QT_TRANSLATE_NOOP("SettingText", "Rounds to keep"),
-          QT_TRANSLATE_NOOP("SettingText", "Outer steps that stay on the disk, apart by commas.")},
+          QT_TRANSLATE_NOOP("SettingText", "The states after these rounds stay on the disk, apart by commas.")},
     Words{"store.endpoint", QT_TRANSLATE_NOOP("SettingText", "Object store"),
           QT_TRANSLATE_NOOP("SettingText", "Its address, https://HOST:PORT. Empty: Amazon's of the region.")},
     Words{"store.region", QT_TRANSLATE_NOOP("SettingText", "Store's region"),

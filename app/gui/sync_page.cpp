@@ -21,6 +21,7 @@
 #include "app/gui/parts/ring_view.h"
 #include "app/gui/parts/table.h"
 #include "app/gui/plot/bar_plot.h"
+#include "net/base/round_words.h"
 
 namespace atl {
 namespace {
@@ -43,7 +44,7 @@ RoundBars bars_of(const std::vector<RoundRow>& rows) {
   for (std::size_t i = count; i-- > 0;) {
     const RoundRow& row = rows[i];
     if (!row.ended) continue;
-    bars.rounds.push_back(row.round);
+    bars.rounds.push_back(static_cast<double>(round_number(row.round)));
     bars.inner.push_back(row.inner_seconds.value_or(0));
     bars.sync.push_back(row.sync_seconds.value_or(0));
     bars.islands.push_back(row.islands.value_or(0));

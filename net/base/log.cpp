@@ -33,7 +33,10 @@ class PrintableFormatter final : public spdlog::formatter {
 
 class OutputThreadSink final : public spdlog::sinks::base_sink<Mutex> {
  public:
-  OutputThreadSink() { set_formatter(log_formatter()); }
+  explicit OutputThreadSink(const std::function<void(int)>& on_lost)
+      : output_(STDOUT_FILENO, OutputThread::kMostWaiting, on_lost) {
+    set_formatter(log_formatter());
+  }
 
  private:
   void sink_it_(const spdlog::details::log_msg& message) override {
@@ -43,7 +46,7 @@ class OutputThreadSink final : public spdlog::sinks::base_sink<Mutex> {
   }
   void flush_() override {}
 
-  OutputThread output_{STDOUT_FILENO};
+  OutputThread output_;
 };
 
 }  // namespace
@@ -59,17 +62,19 @@ void set_log_level(std::string_view name) {
   }
 }
 
-void log_without_waiting() {
+void log_without_waiting(const std::function<void(int)>& on_lost) {
   const auto before = spdlog::default_logger();
   std::vector<spdlog::sink_ptr> sinks;
   for (const spdlog::sink_ptr& sink : before->sinks()) {
     const bool waits = dynamic_cast<spdlog::sinks::stdout_color_sink_mt*>(sink.get()) != nullptr;
-    sinks.push_back(waits ? std::make_shared<OutputThreadSink>() : sink);
+    sinks.push_back(waits ? std::make_shared<OutputThreadSink>(on_lost) : sink);
   }
   auto logger = std::make_shared<spdlog::logger>(before->name(), sinks.begin(), sinks.end());
   logger->set_level(before->level());
   spdlog::set_default_logger(std::move(logger));
 }
+
+void end_log() { spdlog::default_logger()->sinks().clear(); }
 
 void log_at_any_level(std::string_view message) {
   const spdlog::details::log_msg line(spdlog::source_loc{}, "", spdlog::level::info,

@@ -3,6 +3,7 @@
 
 #include <spdlog/formatter.h>
 
+#include <functional>
 #include <memory>
 #include <string_view>
 
@@ -16,8 +17,11 @@ void set_up_log();
 // The least level that is logged from now on: "error", "warning", "info" or "debug"; what is none of these, or empty,
 // changes nothing.
 void set_log_level(std::string_view name);
-// Whoever logs no longer waits for who reads stdout (net/base/output_thread.h). Before other threads log.
-void log_without_waiting();
+// Whoever logs no longer waits for who reads stdout (net/base/output_thread.h, which also says what `on_lost` is).
+// Before other threads log.
+void log_without_waiting(const std::function<void(int error_number)>& on_lost);
+// Writes what waits; nothing is logged any more.
+void end_log();
 // As at level info, whatever is the least: what another program waits for in this one's log.
 void log_at_any_level(std::string_view message);
 

@@ -18,7 +18,8 @@ void raise_open_file_limit() {
 void fill_standard_files() {
   for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; ++descriptor) {
     if (::fcntl(descriptor, F_GETFD) >= 0) continue;
-    if (::open("/dev/null", O_RDWR) < 0) return;  // the lowest number that is free: this one
+    if (::open("/dev/null", descriptor == STDOUT_FILENO ? O_RDONLY : O_RDWR) < 0)
+      return;  // the lowest number that is free: this one
   }
 }
 

@@ -10,7 +10,7 @@ namespace atl {
 void raise_open_file_limit();
 
 // Opens /dev/null for each of stdin, stdout and stderr that is closed: the next file or socket of this process would
-// take its number, and what is printed would go there. Main thread, first of all.
+// take its number, and what is printed would go there. On stdout writes fail all the same. Main thread, first of all.
 void fill_standard_files();
 
 // As it is now. Any thread.

@@ -35,11 +35,12 @@ UniqueFd open_anew(int descriptor) {
 
 }  // namespace
 
-OutputThread::OutputThread(int descriptor, std::size_t most_waiting)
+OutputThread::OutputThread(int descriptor, std::size_t most_waiting, std::function<void(int)> on_lost)
     : own_(open_anew(descriptor)),
       descriptor_(own_ ? own_.get() : descriptor),
       is_socket_(type_of(descriptor) == S_IFSOCK),
       most_waiting_(most_waiting),
+      on_lost_(std::move(on_lost)),
       thread_([this] { run(); }) {}
 
 OutputThread::~OutputThread() {
@@ -91,7 +92,8 @@ bool OutputThread::put(std::string_view piece) {
     } else if (errno == EAGAIN) {
       if (std::exchange(refused, true)) std::this_thread::sleep_for(kRefusedAgain);
     } else if (errno != EINTR) {
-      return true;  // nobody reads any more, or the disk is full: it is lost
+      if (on_lost_) on_lost_(errno);
+      return true;
     }
   }
   return true;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <ostream>
 #include <streambuf>
@@ -22,8 +23,10 @@ class OutputThread {
  public:
   static constexpr std::size_t kMostWaiting = 1 << 20;  // bytes
 
-  // `descriptor` stays open while it lives. SIGPIPE is ignored in this process.
-  explicit OutputThread(int descriptor, std::size_t most_waiting = kMostWaiting);
+  // `descriptor` stays open while it lives. SIGPIPE is ignored in this process. `on_lost` is called on its thread, with
+  // the error, when something cannot be written: nobody reads any more, or a disk is full.
+  explicit OutputThread(int descriptor, std::size_t most_waiting = kMostWaiting,
+                        std::function<void(int error_number)> on_lost = {});
   // Writes what still waits; once nothing was taken for a second the rest is lost.
   ~OutputThread();
 
@@ -39,6 +42,7 @@ class OutputThread {
   const int descriptor_;
   const bool is_socket_;
   const std::size_t most_waiting_;
+  const std::function<void(int)> on_lost_;
   AbortSignal ends_;
   Mutex mutex_;
   CondVar changed_;

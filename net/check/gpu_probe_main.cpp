@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "net/base/gpu_libraries.h"
+#include "net/base/standard_output.h"
 #include "net/check/nvml.h"
 #include "net/wire/json_archive.h"
 #ifdef ATOLL_CUDA
@@ -78,9 +79,7 @@ int limit(const std::vector<std::string_view>& arguments, const std::string& nvm
   return 0;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   std::vector<std::string_view> arguments(argv + std::min(argc, 1), argv + argc);
   std::string nvml;
   const auto option = std::ranges::find(arguments, "--nvml");
@@ -105,4 +104,11 @@ int main(int argc, char** argv) {
     return seconds > 0 && seconds <= kLongest ? measure(seconds) : usage();
   }
   return usage();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  atl::StandardOutput output;
+  return output.finish(run(argc, argv), "atoll-gpu-probe");
 }

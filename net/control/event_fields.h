@@ -7,6 +7,7 @@
 namespace atl {
 
 inline constexpr std::size_t kMaxRingMembers = 1024;
+inline constexpr std::size_t kMaxTaskFigures = 16;
 
 template <class Archive>
 void fields(Archive& archive, event::StateChanged& e) {
@@ -51,6 +52,24 @@ void fields(Archive& archive, event::RoundDone& e) {
   archive.known("sync_seconds", e.sync_seconds);
   archive.known("loss_nats", e.loss_nats);
   archive.told("state_hash", e.state_hash);
+}
+
+template <class Archive>
+void fields(Archive& archive, event::Validated& e) {
+  archive.field("outer_step", e.outer_step);
+  archive.field("loss_nats", e.loss_nats);
+}
+
+template <class Archive>
+void fields(Archive& archive, event::TaskFigure& figure) {
+  archive.field("metric", figure.metric);
+  archive.field("value", figure.value);
+}
+template <class Archive>
+void fields(Archive& archive, event::Evaluated& e) {
+  archive.field("outer_step", e.outer_step);
+  archive.field("task", e.task);
+  archive.list("figures", e.figures, kMaxTaskFigures);
 }
 
 template <class Archive>

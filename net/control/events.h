@@ -70,6 +70,23 @@ struct RoundDone {
   std::string state_hash = {};              // after it
 };
 
+// What an outer state came to, of which the hub asked this island; outer step 0: the one with which the run began.
+struct Validated {
+  static constexpr std::string_view kName = "state.validated";
+  std::uint32_t outer_step = 0;
+  double loss_nats = 0;
+};
+struct TaskFigure {
+  std::string metric = {};
+  double value = 0;
+};
+struct Evaluated {  // a task of the run's
+  static constexpr std::string_view kName = "state.evaluated";
+  std::uint32_t outer_step = 0;
+  std::string task = {};
+  std::vector<TaskFigure> figures = {};  // the one that is drawn over rounds first
+};
+
 struct RingMember {
   std::string island = {}, name = {};
   std::uint64_t tokens = 0;                          // its weight
@@ -197,12 +214,12 @@ struct Unknown {
 
 }  // namespace event
 
-using ControlEvent =
-    std::variant<event::StateChanged, event::RoundBegin, event::Step, event::Syncing, event::SyncDone,
-                 event::CheckpointSaved, event::TrainerError, event::RoundDone, event::AttemptBegin, event::SyncPhase,
-                 event::SyncProgress, event::Transfer, event::HubLink, event::PeerUp, event::PeerDown, event::PeerLink,
-                 event::InviteLooked, event::JoinProgress, event::JoinDone, event::CheckRowDone, event::CheckDone,
-                 event::GpuSampled, event::GpuAlert, event::Unknown>;
+using ControlEvent = std::variant<event::StateChanged, event::RoundBegin, event::Step, event::Syncing, event::SyncDone,
+                                  event::CheckpointSaved, event::TrainerError, event::RoundDone, event::Validated,
+                                  event::Evaluated, event::AttemptBegin, event::SyncPhase, event::SyncProgress,
+                                  event::Transfer, event::HubLink, event::PeerUp, event::PeerDown, event::PeerLink,
+                                  event::InviteLooked, event::JoinProgress, event::JoinDone, event::CheckRowDone,
+                                  event::CheckDone, event::GpuSampled, event::GpuAlert, event::Unknown>;
 
 // With the envelope that a subscriber gets it in.
 struct HeardEvent {

@@ -1,5 +1,6 @@
 #include "net/control/hub_state.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "net/control/json_fields.h"
@@ -37,6 +38,14 @@ nlohmann::json json_of(const HubState::Island& island) {
           {"sync_seconds", island.sync_seconds},
           {"last_seen_seconds", island.last_seen_seconds},
           {"rounds_accepted", island.rounds_accepted}};
+}
+
+nlohmann::json json_of(const HubState::Past& past) {
+  return {{"round", past.round},
+          {"rounds", past.rounds},
+          {"tokens", past.tokens},
+          {"seconds", past.seconds},
+          {"mean_loss_nats", past.mean_loss_nats}};
 }
 
 nlohmann::json json_of(const std::optional<HubState::Validation>& validation) {
@@ -148,6 +157,28 @@ Status read(const nlohmann::json& json, HubState::Round& round) {
   return fields.read("outer_hashes_equal", round.outer_hashes_equal).status();
 }
 
+Status read(const nlohmann::json& json, HubState::Past& past) {
+  JsonFields fields(json, "past");
+  fields.read("round", past.round).read("rounds", past.rounds).read("tokens", past.tokens);
+  return fields.read("seconds", past.seconds).read("mean_loss_nats", past.mean_loss_nats).status();
+}
+
+Status read(const nlohmann::json& json, HubState::Validation& validation) {
+  JsonFields fields(json, "validation");
+  return fields.read("outer_step", validation.outer_step).read("loss_nats", validation.loss_nats).status();
+}
+
+// A hub of before does not say.
+template <class T>
+Status read_if_told(const nlohmann::json& json, const char* key, std::size_t most, std::vector<T>& list) {
+  if (!json.contains(key)) return ok_status();
+  JsonFields fields(json, "the hub's state");
+  const nlohmann::json* entries = fields.array(key, most);
+  ATOLL_RETURN_IF_ERROR(fields.status());
+  for (const nlohmann::json& entry : *entries) ATOLL_RETURN_IF_ERROR(read(entry, list.emplace_back()));
+  return ok_status();
+}
+
 Status read(const nlohmann::json& json, HubState::Island& island) {
   JsonFields fields(json, "island");
   std::string state, phase;
@@ -174,6 +205,26 @@ Status read_validation(const nlohmann::json& json, const char* key, std::optiona
 
 }  // namespace
 
+std::uint64_t HubState::tokens() const {
+  std::uint64_t sum = 0;
+  for (const Past& piece : past) sum += piece.tokens;
+  return sum;
+}
+
+double HubState::seconds() const {
+  double sum = 0;
+  for (const Past& piece : past) sum += piece.seconds;
+  return sum;
+}
+
+std::optional<double> HubState::seconds_left() const {
+  if (max_rounds == 0 || finished || rounds.empty()) return std::nullopt;
+  double sum = 0;
+  for (const Round& round : rounds) sum += round.seconds;
+  const std::uint32_t left = max_rounds - std::min(max_rounds, outer_step);
+  return sum / static_cast<double>(rounds.size()) * left;
+}
+
 nlohmann::json HubState::to_json() const {
   nlohmann::json json = {{"run_id", run_id},
                          {"name", name},
@@ -198,6 +249,10 @@ nlohmann::json HubState::to_json() const {
                          {"last_validation", json_of(last_validation)}};
   json["rounds"] = nlohmann::json::array();
   for (const Round& round : rounds) json["rounds"].push_back(json_of(round));
+  json["past"] = nlohmann::json::array();
+  for (const Past& piece : past) json["past"].push_back(json_of(piece));
+  json["validations"] = nlohmann::json::array();
+  for (const Validation& validation : validations) json["validations"].push_back(json_of(std::optional(validation)));
   json["evaluations"] = nlohmann::json::array();
   for (const Evaluation& evaluation : evaluations) json["evaluations"].push_back(json_of(evaluation));
   json["islands"] = nlohmann::json::array();
@@ -244,6 +299,8 @@ Result<HubState> HubState::from_json(const nlohmann::json& json) {
   if (json.contains("fragments")) ATOLL_RETURN_IF_ERROR(fields.read("fragments", state.fragments).status());
   ATOLL_RETURN_IF_ERROR(read_validation(json, "first_validation", state.first_validation));
   ATOLL_RETURN_IF_ERROR(read_validation(json, "last_validation", state.last_validation));
+  ATOLL_RETURN_IF_ERROR(read_if_told(json, "past", kMaxPast, state.past));
+  ATOLL_RETURN_IF_ERROR(read_if_told(json, "validations", kMaxPoints, state.validations));
   ATOLL_RETURN_IF_ERROR(read_evaluations(json, state.evaluations));
   return state;
 }

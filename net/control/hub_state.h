@@ -28,6 +28,14 @@ struct HubState {
     std::optional<bool> outer_hashes_equal;
   };
 
+  struct Past {                // rounds that follow each other, as one
+    std::uint32_t round = 0;   // the first of them
+    std::uint32_t rounds = 1;  // how many
+    std::uint64_t tokens = 0;
+    double seconds = 0;
+    double mean_loss_nats = 0;  // weighted by tokens; 0: not known
+  };
+
   struct Island {
     std::string id;    // "isl-..."
     std::string name;  // for people
@@ -108,13 +116,22 @@ struct HubState {
   std::optional<DecidedDecay> decay;  // of the learning rate, as the organiser decided while the run lives
   std::optional<Mixture> mixture;
   std::vector<Round> rounds;  // the last kMaxRounds, oldest first
+  std::vector<Past> past;     // all of them, from the first on, in at most kMaxPast pieces of the same length
   std::vector<Island> islands;
   std::optional<Validation> first_validation, last_validation;
+  std::vector<Validation>
+      validations;  // at most kMaxPoints, evenly over the run; the first and the last are among them
   std::vector<Evaluation> evaluations;  // a task each, in the run's order
 
   static constexpr std::size_t kMaxRounds = 32;
+  static constexpr std::size_t kMaxPast = 256;
   static constexpr std::size_t kMaxIslands = 1024;
   static constexpr std::size_t kMaxPoints = 200;
+
+  std::uint64_t tokens() const;  // of all rounds
+  double seconds() const;        // that they took
+  // Until the run ends, as the newest rounds went; empty: it has no end, or none was committed here.
+  std::optional<double> seconds_left() const;
 
   nlohmann::json to_json() const;
   static Result<HubState> from_json(const nlohmann::json& json);

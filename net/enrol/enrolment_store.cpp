@@ -198,6 +198,12 @@ Result<std::vector<EnrolledIsland>> EnrolmentStore::islands() {
   }
 }
 
+Status EnrolmentStore::rename_island(const IslandId& id, const std::string& display_name) {
+  ATOLL_ASSIGN_OR_RETURN(Statement update, database_->prepare("UPDATE island SET display_name = ? WHERE id = ?"));
+  ATOLL_RETURN_IF_ERROR(update.bind(display_name, id.value));
+  return update.run();
+}
+
 Status EnrolmentStore::remove_island(const IslandId& id) {
   ATOLL_ASSIGN_OR_RETURN(Statement update, database_->prepare("UPDATE island SET removed = 1 WHERE id = ?"));
   ATOLL_RETURN_IF_ERROR(update.bind(id.value));

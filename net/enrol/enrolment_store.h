@@ -59,6 +59,8 @@ class EnrolmentStore {
 
   Result<std::optional<EnrolledIsland>> find_island(const std::string& key_sha256);  // not the removed ones
   Result<std::vector<EnrolledIsland>> islands();  // all that ever enrolled, oldest first
+  // As it calls itself from now on.
+  Status rename_island(const IslandId& id, const std::string& display_name);
   // Its certificate is not admitted again. kNotFound when there is none of that id.
   Status remove_island(const IslandId& id);
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "net/hub/shown_points.h"
+
 namespace atl {
 
 void EvaluationCurves::add(const EvaluationTask& task, Figures known) {
@@ -23,13 +25,10 @@ HubState::Evaluation EvaluationCurves::shown(const Curve& curve) {
   HubState::Evaluation view{curve.task, std::string(main_metric(curve.kind)), {}, {}};
   const auto metrics = metrics_of(curve.kind);
   const auto main = std::ranges::find(metrics, main_metric(curve.kind), &TaskMetric::name) - metrics.begin();
-  // Point number i is shown where the share of points up to it reaches another whole one of those that are shown.
-  const std::size_t all = curve.figures.size(), most = std::min(all, HubState::kMaxPoints);
   std::size_t number = 0;
   for (const auto& [outer_step, figures] : curve.figures) {
-    const std::size_t i = number++;
-    const bool is_shown = i == 0 || all == most || i * (most - 1) / (all - 1) != (i - 1) * (most - 1) / (all - 1);
-    if (is_shown) view.points.push_back({outer_step.value, figures[static_cast<std::size_t>(main)]});
+    if (!is_shown(number++, curve.figures.size(), HubState::kMaxPoints)) continue;
+    view.points.push_back({outer_step.value, figures[static_cast<std::size_t>(main)]});
   }
   if (curve.figures.empty()) return view;
   const std::vector<double>& newest = curve.figures.rbegin()->second;

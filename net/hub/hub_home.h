@@ -13,6 +13,10 @@
 namespace atl {
 
 Result<RunConfig> load_run(const HubHome& home);  // kNotFound when there is no hub
+// What islands hear of when they come next. kPermissionDenied while the hub is served.
+Status save_run(const HubHome& home, const RunConfig& run);
+// How many rounds are committed; kNotFound when there is no hub.
+Result<std::uint32_t> committed_rounds(const HubHome& home);
 
 // Held by the one process that serves it: two hubs of one run would commit different things. kPermissionDenied when
 // another holds it.

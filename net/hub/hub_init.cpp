@@ -223,6 +223,18 @@ Result<RunConfig> load_run(const HubHome& home) {
   return run;
 }
 
+Status save_run(const HubHome& home, const RunConfig& run) {
+  ATOLL_ASSIGN_OR_RETURN(const UniqueFd lock, lock_home(home));
+  return write_file_atomically(home.run_file(), run.to_json().dump(2) + "\n", FileMode::kPrivate);
+}
+
+Result<std::uint32_t> committed_rounds(const HubHome& home) {
+  ATOLL_RETURN_IF_ERROR(load_run(home));
+  ATOLL_ASSIGN_OR_RETURN(const auto store, HubStore::open(home.database()));
+  ATOLL_ASSIGN_OR_RETURN(const auto last, store->rounds(1));
+  return last.empty() ? 0 : last.back().round + 1;
+}
+
 Result<UniqueFd> lock_home(const HubHome& home) {
   UniqueFd lock(::open(home.run_file().c_str(), O_RDONLY | O_CLOEXEC));
   if (!lock) return errno_error("open", home.run_file());

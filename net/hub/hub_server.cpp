@@ -301,6 +301,7 @@ Result<IslandConnected> HubServer::Impl::read_hello(const IslandLink& link, cons
   if (!connected.ok()) return connected;
   hosts_->remember(link.island().id, link.host());
   members_->note_credited(link.island().id, connected->hello.credited);
+  members_->note_name(link.island(), connected->entry.display_name);
   return connected;
 }
 

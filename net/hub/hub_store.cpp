@@ -259,9 +259,9 @@ Result<std::string> HubStore::state_hash(OuterStep outer_step) {
   ATOLL_RETURN_IF_ERROR(hash.bind(outer_step.value));
   ATOLL_ASSIGN_OR_RETURN(const bool row, hash.step());
   if (row) return hash.text(0);
-  return Error{
-      ErrorCode::kNotFound,
-      fmt::format("outer step {} is none that the run's islands agreed on; see: atoll hub status", outer_step.value)};
+  return Error{ErrorCode::kNotFound,
+               fmt::format("the state after round {} is none that the run's islands agreed on; see: atoll hub status",
+                           outer_step.value)};
 }
 
 Result<std::vector<LeaseRange>> HubStore::leases_since(OuterStep round) {
@@ -447,6 +447,27 @@ Result<std::vector<HubState::Round>> HubStore::rounds(std::size_t limit) {
     if (!statement.is_null(6)) round.outer_hashes_equal = statement.integer(6) != 0;
   }
   return std::vector<HubState::Round>(rounds.rbegin(), rounds.rend());
+}
+
+Result<RunPast> HubStore::past() {
+  RunPast past;
+  ATOLL_ASSIGN_OR_RETURN(
+      Statement rounds,
+      database_.prepare("SELECT round, tokens, seconds, mean_loss_nats FROM round_commit ORDER BY round"));
+  for (;;) {
+    ATOLL_ASSIGN_OR_RETURN(const bool row, rounds.step());
+    if (!row) break;
+    past.add(HubState::Past{.round = static_cast<std::uint32_t>(rounds.integer(0)),
+                            .tokens = static_cast<std::uint64_t>(rounds.integer(1)),
+                            .seconds = rounds.real(2),
+                            .mean_loss_nats = rounds.real(3)});
+  }
+  ATOLL_ASSIGN_OR_RETURN(Statement losses, database_.prepare("SELECT outer_step, loss_nats FROM validation"));
+  for (;;) {
+    ATOLL_ASSIGN_OR_RETURN(const bool row, losses.step());
+    if (!row) return past;
+    past.add(HubState::Validation{static_cast<std::uint32_t>(losses.integer(0)), losses.real(1)});
+  }
 }
 
 Result<std::optional<HubState::Validation>> HubStore::validation(bool first) {

@@ -15,6 +15,7 @@
 #include "net/base/sqlite.h"
 #include "net/control/hub_state.h"
 #include "net/enrol/enrolment_store.h"
+#include "net/hub/run_past.h"
 #include "net/mesh/coordinator_types.h"
 #include "net/wire/contributors.h"
 
@@ -65,6 +66,7 @@ class HubStore {
   Result<CoordinatorMemory> memory();  // after begin_epoch()
   // The last `limit` commits, oldest first.
   Result<std::vector<HubState::Round>> rounds(std::size_t limit);
+  Result<RunPast> past();                                              // all of them, and of the validations
   Result<std::optional<HubState::Validation>> validation(bool first);  // the first or the last
   // Of each state that was asked it, the figures of metrics_of(task.kind), in their order.
   Result<std::map<OuterStep, std::vector<double>>> evaluations(const EvaluationTask& task);

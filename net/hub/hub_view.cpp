@@ -156,6 +156,10 @@ void HubView::learn(const CoordinatorNews& news) {
     }
     round.seconds = committed->seconds;
     round.mean_loss_nats = committed->mean_loss_nats;
+    past_.add(HubState::Past{.round = round.round,
+                             .tokens = round.tokens,
+                             .seconds = round.seconds,
+                             .mean_loss_nats = round.mean_loss_nats});
     if (state_.rounds.size() > HubState::kMaxRounds) state_.rounds.erase(state_.rounds.begin());
   } else if (const auto* compared = std::get_if<StateHashesCompared>(&news)) {
     for (HubState::Round& round : state_.rounds) {
@@ -164,6 +168,7 @@ void HubView::learn(const CoordinatorNews& news) {
   } else if (const auto* validated = std::get_if<IslandValidated>(&news)) {
     state_.last_validation = HubState::Validation{validated->outer_step.value, validated->loss_nats};
     if (!state_.first_validation) state_.first_validation = state_.last_validation;
+    past_.add(*state_.last_validation);
   } else if (const auto* evaluated = std::get_if<StateEvaluated>(&news)) {
     curves_.learn(evaluated->found);
     state_.evaluations = curves_.shown();
@@ -202,6 +207,8 @@ std::optional<HubState::Mixture> HubView::mixture_of(const RunMixture& mixture) 
 
 HubState HubView::build(const RoundCoordinator& coordinator, Clock::time_point now) const {
   HubState state = state_;
+  state.past = past_.rounds();
+  state.validations = past_.validations();
   state.phase = phase_of(coordinator.phase());
   state.outer_step = coordinator.committed().value;
   state.round_open = coordinator.round_open();

@@ -10,6 +10,7 @@
 
 #include "net/control/hub_state.h"
 #include "net/hub/evaluation_curves.h"
+#include "net/hub/run_past.h"
 #include "net/mesh/round_coordinator.h"
 #include "net/wire/check.h"
 
@@ -33,6 +34,8 @@ class HubView {
       : state_(std::move(state)), sources_(std::move(sources)), curves_(std::move(curves)) {}
 
   void learn(const CoordinatorNews& news);
+  // All rounds and validations that count now. learn() counts on from there.
+  void set_past(RunPast past) { past_ = std::move(past); }
   // In how many rounds each island's work was accepted, also before it went and came back. learn() counts on from
   // there.
   void set_accepted(std::map<IslandId, std::uint32_t> rounds) { accepted_ = std::move(rounds); }
@@ -45,6 +48,7 @@ class HubView {
   HubState state_;
   std::vector<std::string> sources_;
   EvaluationCurves curves_;
+  RunPast past_;
   std::map<IslandId, std::uint32_t> accepted_;
   std::map<IslandId, HubState::Island> gone_;  // at most HubState::kMaxIslands
 };

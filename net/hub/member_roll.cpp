@@ -47,6 +47,16 @@ void MemberRoll::note_credited(const IslandId& island, bool credited) {
   if (!saved.ok()) failed(saved.error());
 }
 
+void MemberRoll::note_name(const EnrolledIsland& island, const std::string& display_name) {
+  if (display_name == island.display_name) return;
+  const Status saved = store_->enrolments().rename_island(island.id, display_name);
+  if (!saved.ok()) return failed(saved.error());
+  const auto held_back = lines_->pass(island.id.value);
+  if (!held_back) return;
+  spdlog::info("mesh island={} name=\"{}\" before=\"{}\" held_back={}", island.id.value, display_name,
+               island.display_name, *held_back);
+}
+
 // ---- coming and going
 
 EnrolResponse MemberRoll::enrol(Enroller& enroller, const EnrolRequest& request) {

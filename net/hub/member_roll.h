@@ -29,6 +29,8 @@ class MemberRoll {
   Result<bool> is_member(const EnrolledIsland& island);
   // Whether models of the run may name it, as it says when it comes.
   void note_credited(const IslandId& island, bool credited);
+  // As it calls itself when it comes: the name by which its operator finds it.
+  void note_name(const EnrolledIsland& island, const std::string& display_name);
   // kTimeout when it is not the request's fault: islands try again by themselves.
   EnrolResponse enrol(Enroller& enroller, const EnrolRequest& request);
 

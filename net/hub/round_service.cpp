@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "net/base/encoding.h"
+#include "net/base/round_words.h"
 #include "net/base/unix_time.h"
 #include "net/data/run_dataset.h"
 #include "net/hub/initial_state.h"
@@ -89,6 +90,7 @@ void RoundService::begin(const std::vector<Address>& addresses) {
   for (const Address& address : addresses) state_.addresses.push_back(to_string(address));
   view_.emplace(state_, sources_, std::move(curves_));
   count_accepted();
+  read_past();
   last_step_ = Clock::now();
 }
 
@@ -111,9 +113,17 @@ Result<SignedEpoch> RoundService::sign_epoch(std::uint64_t epoch) const {
 }
 
 Status RoundService::roll_back(OuterStep to, const std::string& reason, bool automatic) {
+  if (coordinator_->phase() == RoundCoordinator::Phase::kFinished) {
+    return Error{ErrorCode::kConflict,
+                 fmt::format("the run is finished, after {} rounds, and its islands have gone: there is nothing that "
+                             "could go back. Its islands still have their outer states; see, on one of them: atoll "
+                             "checkpoints",
+                             coordinator_->committed().value)};
+  }
   if (to > coordinator_->committed()) {
-    return Error{ErrorCode::kInvalidArgument, fmt::format("the run has committed {} rounds; it cannot go back to {}",
-                                                          coordinator_->committed().value, to.value)};
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("the run has committed {} rounds; it cannot go back to the state after round {}",
+                             coordinator_->committed().value, to.value)};
   }
   RollBack event{to, {}, 0, {}, reason, automatic};
   ATOLL_ASSIGN_OR_RETURN(event.state_hash, store_.state_hash(to));
@@ -131,12 +141,14 @@ Status RoundService::can_go_on_from(OuterStep to) const {
   if (kept == to) return ok_status();
   return Error{
       ErrorCode::kNotFound,
-      fmt::format("no island that is here keeps outer step {}, and no object store has it: the run would stand "
-                  "still, and nobody could bring back what came after it. {}. --force goes back all the same, "
-                  "for a state that somebody is to bring",
-                  to.value,
-                  kept && *kept > OuterStep{0} ? fmt::format("The newest before it that is kept is {}", kept->value)
-                                               : std::string("None before it is kept, either"))};
+      fmt::format(
+          "no island that is here keeps the state after round {}, and no object store has it: the run would stand "
+          "still, and nobody could bring back what came after it. {}. --force goes back all the same, "
+          "for a state that somebody is to bring",
+          to.value,
+          kept && *kept > OuterStep{0}
+              ? fmt::format("The newest before it that is kept is that after round {}", kept->value)
+              : std::string("None before it is kept, either"))};
 }
 
 Status RoundService::may_decide_decay() const {
@@ -147,7 +159,7 @@ Status RoundService::may_decide_decay() const {
       ErrorCode::kInvalidArgument,
       fmt::format("the learning rate falls since round {}; to undo that: atoll hub rollback --to {}, then decide "
                   "anew",
-                  decided->from_round, decided->from_round)};
+                  round_number(decided->from_round), decided->from_round)};
 }
 
 Result<DecidedDecay> RoundService::decide_decay(const DecayWish& wish) {
@@ -158,7 +170,8 @@ Result<DecidedDecay> RoundService::decide_decay(const DecayWish& wish) {
                            wish.final_learning_rate.value_or(inner.final_learning_rate), wish.shape};
   const auto refuse = [](std::string why) { return Error{ErrorCode::kInvalidArgument, std::move(why)}; };
   if (decay.from_round < next) {
-    return refuse(fmt::format("round {} has begun; the first that can be asked for is {}", decay.from_round, next));
+    return refuse(fmt::format("round {} has begun; the first that can be asked for is {}",
+                              round_number(decay.from_round), round_number(next)));
   }
   if (decay.rounds == 0) return refuse("over how many rounds does the learning rate fall? At least one");
   if (decay.final_learning_rate > inner.learning_rate) {
@@ -167,7 +180,7 @@ Result<DecidedDecay> RoundService::decide_decay(const DecayWish& wish) {
   }
   const std::uint64_t configured = inner.decay_start_step / run_.inner_steps;
   if (inner.decay_steps > 0 && configured < next) {
-    return refuse(fmt::format("by the run's configuration the learning rate falls since round {}", configured));
+    return refuse(fmt::format("by the run's configuration the learning rate falls since round {}", configured + 1));
   }
   step(DecideDecay{decay});
   return decay;
@@ -190,7 +203,8 @@ Result<MixtureWish> RoundService::decide_mixture(const MixtureWish& wish) {
   const std::uint32_t next = coordinator_->next_round().value;
   DecidedMixture mixture{wish.from_round.value_or(next), {}};
   if (mixture.from_round < next) {
-    return refuse(fmt::format("round {} has begun; the first that can be asked for is {}", mixture.from_round, next));
+    return refuse(fmt::format("round {} has begun; the first that can be asked for is {}",
+                              round_number(mixture.from_round), round_number(next)));
   }
   if (coordinator_->mixture().eras.size() >= kMaxMixtureEras) {
     return refuse(fmt::format("the run's mixture has changed {} times, and can no more", kMaxMixtureEras));
@@ -319,10 +333,19 @@ void RoundService::count_accepted() {
   spdlog::warn("hub accepted_rounds error=\"{}\"", accepted.error().message);
 }
 
+void RoundService::read_past() {
+  auto past = store_.past();
+  if (past.ok()) return view_->set_past(*std::move(past));
+  spdlog::warn("hub past error=\"{}\"", past.error().message);
+}
+
 void RoundService::announce(const CoordinatorNews& news) {
   view_->learn(news);
   // What was undone counts no more; what another hub committed does.
-  if (std::holds_alternative<RolledBack>(news) || std::holds_alternative<FastForwarded>(news)) count_accepted();
+  if (std::holds_alternative<RolledBack>(news) || std::holds_alternative<FastForwarded>(news)) {
+    count_accepted();
+    read_past();
+  }
   const NewsEvent event = to_event(news);
   spdlog::info("hub event={} data={}", event.name, event.data.dump());
   if (!on_event_) return;

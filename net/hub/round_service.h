@@ -81,6 +81,7 @@ class RoundService {
   }
   void announce(const CoordinatorNews& news);
   void count_accepted();
+  void read_past();
 
   const RunConfig& run_;
   const Identity& identity_;

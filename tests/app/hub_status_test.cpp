@@ -51,7 +51,7 @@ class HubStatusTest : public QObject {
     state.islands.back().state = HubIslandState::kTraining;
     const CliOutcome here = status_of(state);
 
-    QVERIFY2(contains(left.out, "nobody is here; who trained last has outer step 7"), left.out.c_str());
+    QVERIFY2(contains(left.out, "nobody is here; who trained last has the state after round 7"), left.out.c_str());
     QVERIFY2(contains(left.out, "5 rounds") && !contains(left.out, "is on no disk"), left.out.c_str());
     QVERIFY2(contains(here.out, "is on no disk of an island") && !contains(here.out, "nobody"), here.out.c_str());
   }
@@ -66,6 +66,25 @@ class HubStatusTest : public QObject {
 
     QVERIFY2(contains(outcome.out, " removed ") && contains(outcome.out, " gone "), outcome.out.c_str());
     QVERIFY2(contains(outcome.out, "nobody is here"), outcome.out.c_str());
+  }
+
+  void it_says_what_all_rounds_came_to_and_how_long_the_rest_takes() {
+    HubState state;
+    state.outer_step = 400;
+    state.max_rounds = 500;
+    state.past = {{.round = 0, .rounds = 256, .tokens = 2'560'000, .seconds = 2560, .mean_loss_nats = 4},
+                  {.round = 256, .rounds = 144, .tokens = 1'440'000, .seconds = 2000, .mean_loss_nats = 2.5}};
+    state.rounds.resize(2);
+    for (HubState::Round& round : state.rounds) round.seconds = 12;
+    const CliOutcome half = status_of(state);
+    state.finished = true;
+    const CliOutcome over = status_of(state);
+
+    QVERIFY2(contains(half.out,
+                      "4,000,000 tokens trained in 1h16m of rounds  loss 2.500  100 rounds to go, about "
+                      "20m00s\n"),
+             half.out.c_str());
+    QVERIFY2(contains(over.out, "of rounds  loss 2.500\n"), over.out.c_str());
   }
 
   void it_says_for_whose_fetch_a_round_waits() {

@@ -78,6 +78,9 @@ void write_history(const CliRun& atoll) {
   state.outer_step = 43;
   state.accepted_round = 42;
   tell("sync.done", 1.7e9 + 60, state.to_json());
+  tell("state.validated", 1.7e9 + 61, {{"outer_step", 43}, {"loss_nats", 2.25}});
+  tell("state.evaluated", 1.7e9 + 62,
+       {{"outer_step", 43}, {"task", "capitals"}, {"figures", {{{"metric", "acc"}, {"value", 0.5}}}}});
   tell("peer.up", 1.7e9, {{"island", "isl-7"}, {"name", "attic"}});
   feed.flush();
 }
@@ -90,6 +93,7 @@ class IslandCommandsTest : public QObject {
  private Q_SLOTS:
   void rounds_and_peers_are_read_from_the_file_while_no_agent_runs();
   void rounds_are_asked_of_the_agent_that_runs();
+  void a_round_is_under_way_only_while_something_trains();
   void rates_of_peers_are_in_bits();
   void what_never_joined_says_so_data();
   void what_never_joined_says_so();
@@ -124,7 +128,8 @@ void IslandCommandsTest::rounds_and_peers_are_read_from_the_file_while_no_agent_
   const CliOutcome peers = atoll({"peers"});
 
   QCOMPARE(rounds.exit_code, 0);
-  QVERIFY2(contains(rounds.out, "42") && contains(rounds.out, "yes"), rounds.out.c_str());
+  QVERIFY2(contains(rounds.out, "     43 ") && contains(rounds.out, "yes"), rounds.out.c_str());
+  QVERIFY2(contains(rounds.out, "2.250") && contains(rounds.out, "capitals acc 0.5"), rounds.out.c_str());
   QCOMPARE(nlohmann::json::parse(json.out)["rounds"][0]["round"].get<int>(), 42);
   QVERIFY2(contains(peers.out, "isl-7") && contains(peers.out, "attic"), peers.out.c_str());
   // Nobody is up for an island that does not train.
@@ -142,7 +147,25 @@ void IslandCommandsTest::rounds_are_asked_of_the_agent_that_runs() {
 
   const CliOutcome rounds = atoll({"rounds"});
 
-  QVERIFY2(contains(rounds.out, "5") && contains(rounds.out, "no") && !contains(rounds.out, "42"), rounds.out.c_str());
+  QVERIFY2(contains(rounds.out, "     6 ") && contains(rounds.out, "no") && !contains(rounds.out, "43"),
+           rounds.out.c_str());
+}
+
+void IslandCommandsTest::a_round_is_under_way_only_while_something_trains() {
+  CliRun atoll;
+  join_home(atoll);
+  write_history(atoll);
+  {
+    auto store = HistoryStore::open(atoll.path("island") / "state" / "history.sqlite");
+    HistoryBatch batch{.run = training_state().run_id};
+    batch.rounds.push_back({.round = 43, .began = 1.7e9 + 70});
+    QVERIFY((*store)->write(batch).ok());
+  }
+
+  const CliOutcome rounds = atoll({"rounds"});
+
+  QVERIFY2(contains(rounds.out, "     44 ") && contains(rounds.out, "not here"), rounds.out.c_str());
+  QVERIFY2(!contains(rounds.out, "under way"), rounds.out.c_str());
 }
 
 void IslandCommandsTest::rates_of_peers_are_in_bits() {
@@ -186,7 +209,7 @@ void IslandCommandsTest::status_asks_the_agent_before_the_trainer() {
   QCOMPARE(outcome.exit_code, 0);
   QCOMPARE(agent.asked.load(), 1);
   QCOMPARE(trainer.asked.load(), 1);
-  QVERIFY2(contains(outcome.out, "training  run gcide  round 42  step 371/500  loss 2.914  318k tok/s"),
+  QVERIFY2(contains(outcome.out, "training  run gcide  round 43  step 371/500  loss 2.914  318k tok/s"),
            outcome.out.c_str());
 }
 

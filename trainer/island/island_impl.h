@@ -51,7 +51,10 @@ class Island::Impl final : public InnerLoopOwner {
   bool round_finished() const { return round_finished_; }
 
   // Once the mesh gave up, its next() says why.
-  void send(const IslandMessage& message) override { (void)mesh_->send(message); }
+  void send(const IslandMessage& message) override {
+    (void)mesh_->send(message);
+    news_.said(message, run_);
+  }
   void post(FragmentId lane, LaneCommand command) override {
     if (std::holds_alternative<LaneBegin>(command)) lanes_->inner_phase_ends(lane, status_.snapshot());
     lanes_->post(lane, std::move(command));

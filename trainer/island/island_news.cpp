@@ -123,6 +123,24 @@ void IslandNews::committed(OuterStep round, Clock::time_point now) {
   applies_since_ = now;
 }
 
+void IslandNews::said(const IslandMessage& message, const RunConfig& run) const {
+  if (!publish_) return;
+  if (const auto* validated = std::get_if<IslandValidation>(&message)) {
+    return publish_(event::Validated{validated->outer_step.value, validated->loss_nats});
+  }
+  const auto* evaluated = std::get_if<IslandEvaluation>(&message);
+  if (evaluated == nullptr || evaluated->task >= run.evaluation.tasks.size()) return;
+  const EvaluationTask& task = run.evaluation.tasks[evaluated->task];
+  event::Evaluated told{.outer_step = evaluated->outer_step.value, .task = task.name};
+  const auto metrics = metrics_of(task.kind);
+  for (std::size_t i = 0; i < std::min(metrics.size(), evaluated->figures.size()); ++i) {
+    const bool is_main = metrics[i].name == main_metric(task.kind);
+    told.figures.insert(is_main ? told.figures.begin() : told.figures.end(),
+                        {std::string(metrics[i].name), evaluated->figures[i]});
+  }
+  publish_(told);
+}
+
 void IslandNews::round_begins(const IslandState& state) {
   at_begin_ = state;
   round_is_open_ = true;

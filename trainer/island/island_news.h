@@ -42,6 +42,8 @@ class IslandNews {
   void attempt_done(const AllReduceSpec& spec, const std::variant<AllReduceReport, AllReduceFailure>& outcome,
                     Clock::time_point begin, Clock::time_point end);
   void committed(OuterStep round, Clock::time_point now);  // the hub's commit came
+  // To the hub: what its owner likes to know, too. Any thread.
+  void said(const IslandMessage& message, const RunConfig& run) const;
   void round_begins(const IslandState& state);
   void round_done(Clock::time_point now,
                   const IslandState& state);  // the outer step is taken; `state` is that after it

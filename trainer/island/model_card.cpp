@@ -121,7 +121,7 @@ std::string model_card(const ModelCard& card, const ModelConfig& model, std::int
   std::string text =
       "---\nlibrary_name: transformers\npipeline_tag: text-generation\ntags:\n- llama\n- diloco\n- atoll\n---\n\n";
   text += fmt::format("{}\n\n# {}\n\n", kOurs, cell(card.run_name.empty() ? card.run_id : card.run_name));
-  text += fmt::format("Trained by the islands of the Atoll run {} ({}); the outer parameters after outer step {}.\n\n",
+  text += fmt::format("Trained by the islands of the Atoll run {} ({}); the outer parameters after round {}.\n\n",
                       cell(card.run_name), cell(card.run_id), card.outer_step.value);
   text += architecture(model, parameters);
   if (card.run) text += recipe(*card.run) + data(*card.run);

@@ -58,10 +58,11 @@ Result<std::vector<StateOnDisk>> states_to_export(const std::filesystem::path& c
   const std::vector<KeptState> kept = kept_states(checkpoint);
   if (!wanted) return newest_states(kept, log.rounds());
   if (auto way = way_to(*wanted, kept, log.rounds())) return std::vector<StateOnDisk>{std::move(*way)};
-  return Error{ErrorCode::kNotFound,
-               fmt::format("nothing in {} leads to outer step {}; 'atoll checkpoints list' says what there is, and "
-                           "checkpoints.keep_rounds keeps those that are named before they come",
-                           checkpoint.string(), wanted->value)};
+  return Error{
+      ErrorCode::kNotFound,
+      fmt::format("nothing in {} leads to the state after round {}; 'atoll checkpoints list' says what there is, and "
+                  "checkpoints.keep_rounds keeps those that are named before they come",
+                  checkpoint.string(), wanted->value)};
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "net/base/log.h"
 #include "net/base/open_files.h"
 #include "net/base/printable.h"
+#include "net/base/standard_output.h"
 #include "net/control/home.h"
 #include "net/control/trainer_contract.h"
 #include "net/model/attention_scope.h"
@@ -17,6 +18,8 @@
 
 namespace atl {
 namespace {
+
+constexpr const char* kName = "atoll-trainer";
 
 CLI::IsMember attention_scope() {
   return CLI::IsMember(std::vector<std::string>(kAttentionScopes.begin(), kAttentionScopes.end()));
@@ -104,10 +107,9 @@ CLI::App* add_export(CLI::App& app, ExportCommand& exporting) {
 
 bool names_no_model(const ModelSource& source) { return source.model.empty() && source.home.empty(); }
 
-}  // namespace
-
-int run_trainer_cli(int argc, char** argv) {
-  fill_standard_files();
+// How the program ends. What a tool prints is its result; the log of one that trains is its agent's, who reads the exit
+// code as net/control/trainer_contract.h has it.
+int run_subcommand(int argc, char** argv, StandardOutput& output) {
   CLI::App app{"The trainer of an Atoll island. People use `atoll`, which starts it."};
   app.require_subcommand(1);
   app.set_version_flag("--version", "atoll-trainer " ATOLL_VERSION);
@@ -122,7 +124,7 @@ int run_trainer_cli(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kExitUsage;
+    return output.finish(app.exit(error) == 0 ? 0 : kExitUsage, kName);
   }
 
   const char* missing = nullptr;
@@ -139,7 +141,6 @@ int run_trainer_cli(int argc, char** argv) {
   }
 
   raise_open_file_limit();
-  // What a tool prints is its result; the log of one that trains is read by its agent.
   if (!run_command->parsed()) spdlog::default_logger()->sinks() = {std::make_shared<spdlog::sinks::stderr_sink_mt>()};
   set_up_log();
   if (eval_command->parsed() || sample_command->parsed()) set_log_level("warning");
@@ -157,7 +158,15 @@ int run_trainer_cli(int argc, char** argv) {
   if (!status.ok()) code = exit_code_of(status.error().code);
   if (!status.ok()) fmt::print(stderr, "atoll-trainer: {}\n", printable(status.error().message));
   if (run_command->parsed()) fmt::print(stderr, "{}{}\n", kTrainerExitWords, code);
-  return code;
+  return run_command->parsed() ? code : output.finish(code, kName);
+}
+
+}  // namespace
+
+int run_trainer_cli(int argc, char** argv) {
+  fill_standard_files();
+  StandardOutput output;
+  return run_subcommand(argc, argv, output);
 }
 
 }  // namespace atl

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -249,9 +250,9 @@ nlohmann::json loss_json(const DatasetLoss& loss) {
 
 void print_loss(std::string_view of, const DatasetLoss& loss) {
   const std::string a_byte = loss.loss_nats_a_byte ? fmt::format(", {:.4f} nats a byte", *loss.loss_nats_a_byte) : "";
-  fmt::print("validation loss {}{:.4f} nats a token  (perplexity {:.3f}, {} tokens{})\n",
-             of.empty() ? "" : fmt::format("on {}: ", of), loss.loss_nats, std::exp(loss.loss_nats), loss.tokens,
-             a_byte);
+  std::cout << fmt::format("validation loss {}{:.4f} nats a token  (perplexity {:.3f}, {} tokens{})\n",
+                           of.empty() ? "" : fmt::format("on {}: ", of), loss.loss_nats, std::exp(loss.loss_nats),
+                           loss.tokens, a_byte);
 }
 
 void tell_losses(const std::vector<std::pair<std::string, DatasetLoss>>& losses, bool as_json, nlohmann::json& json) {
@@ -287,13 +288,13 @@ Status eval_model(const EvalCommand& command) {
   if (questions) {
     ATOLL_ASSIGN_OR_RETURN(evaluation, evaluate(command, model, std::move(*questions)));
     json.update(report_json(evaluation->facts, evaluation->tasks));
-    if (!command.json) fmt::print("{}", report_table(evaluation->tasks));
+    if (!command.json) std::cout << report_table(evaluation->tasks);
   }
-  if (command.json) fmt::print("{}\n", dump_json(json));
+  if (command.json) std::cout << dump_json(json) << '\n';
   if (!evaluation || command.output.empty()) return ok_status();
   ATOLL_ASSIGN_OR_RETURN(const auto file,
                          write_report(command.output, evaluation->facts, evaluation->tasks, command.log_samples));
-  if (!command.json) fmt::print("results: {}\n", file.string());
+  if (!command.json) std::cout << fmt::format("results: {}\n", file.string());
   return ok_status();
 }
 

@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "net/base/round_words.h"
 #include "net/control/home.h"
 #include "net/control/methods.h"
 #include "trainer/island/model_export.h"
@@ -39,9 +41,10 @@ Status export_model(const ExportCommand& command) {
   ATOLL_ASSIGN_OR_RETURN(const OuterStep outer_step, export_it(command, {*dtype, command.max_shard_bytes}));
   if (command.json) {
     const nlohmann::json exported = encode_message(method::ModelExported{command.output.string(), outer_step.value});
-    fmt::print("{}\n", exported.dump());
+    std::cout << exported.dump() << '\n';
   } else {
-    fmt::print("exported outer step {} to {} ({})\n", outer_step.value, command.output.string(), command.dtype);
+    std::cout << fmt::format("exported the state {} to {} ({})\n", after_round(outer_step.value),
+                             command.output.string(), command.dtype);
   }
   return ok_status();
 }

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "net/base/file.h"
@@ -66,7 +67,7 @@ class Printer {
         print(std::exchange(text.written, {}));
       }
       if (!text.completion) return;
-      json_ ? print_json(*text.completion) : void(fmt::print("\n"));
+      json_ ? print_json(*text.completion) : void(std::cout << '\n');
       text = {};
       ++current_;
       begun_ = false;
@@ -76,7 +77,8 @@ class Printer {
   }
 
   void begin() {
-    if (prompts_.size() > 1) fmt::print("{}--- {} of {}\n", current_ == 0 ? "" : "\n", current_ + 1, prompts_.size());
+    if (prompts_.size() > 1)
+      std::cout << fmt::format("{}--- {} of {}\n", current_ == 0 ? "" : "\n", current_ + 1, prompts_.size());
     print(prompts_[current_]);
   }
 
@@ -84,8 +86,8 @@ class Printer {
   void print(std::string_view text) {
     line_ += text;
     const std::string shown = printable_lines(line_);
-    if (shown.size() > shown_) fmt::print("{}", std::string_view(shown).substr(shown_));
-    std::fflush(stdout);
+    if (shown.size() > shown_) std::cout << std::string_view(shown).substr(shown_);
+    std::cout.flush();
     const std::size_t end = line_.rfind('\n');
     if (end != std::string::npos) line_.erase(0, end + 1);
     shown_ = end == std::string::npos ? shown.size() : printable_lines(line_).size();
@@ -97,8 +99,8 @@ class Printer {
                               {"continuation", completion.text},
                               {"tokens", completion.tokens},
                               {"end", text_end_name(completion.end)}};
-    fmt::print("{}\n", dump_json(json));
-    std::fflush(stdout);
+    std::cout << dump_json(json) << '\n';
+    std::cout.flush();
   }
 
   const std::span<const std::string> prompts_;

@@ -7,6 +7,7 @@
 
 #include "net/base/file.h"
 #include "net/base/new_file.h"
+#include "net/base/round_words.h"
 #include "net/disk/checkpoint_directory.h"
 #include "net/disk/checkpoint_model.h"
 #include "net/disk/replay.h"
@@ -19,9 +20,10 @@ Error leads_nowhere(OuterStep step, const std::vector<KeptState>& kept, const Lo
   for (const HeldState& state : durable_states(kept, logged)) {
     there += fmt::format("{}{}", there.empty() ? "" : ", ", state.outer_step.value);
   }
-  return Error{ErrorCode::kNotFound,
-               fmt::format("outer step {} is not on this disk{}; 'atoll checkpoints' lists what is", step.value,
-                           there.empty() ? "" : fmt::format(": {} are", there))};
+  return Error{
+      ErrorCode::kNotFound,
+      fmt::format("the state {} is not on this disk{}; 'atoll checkpoints' lists what is", after_round(step.value),
+                  there.empty() ? "" : fmt::format(": those after rounds {} are", there))};
 }
 
 // The first of aside.1, aside.2, ... that is not there.
@@ -86,17 +88,16 @@ Result<RestoredCheckpoint> restore_checkpoint(const IslandHome& home, OuterStep 
   const ParameterLayout& layout = model.layout;
   ATOLL_ASSIGN_OR_RETURN(const HeldState made, try_restore(*way, log, layout));
   if (made != way->state) {
-    return Error{ErrorCode::kCorrupt, fmt::format("a round that leads to outer step {} is damaged: {} is as far as it "
+    return Error{ErrorCode::kCorrupt, fmt::format("a round that leads to the state {} is damaged: {} is as far as it "
                                                   "goes; nothing was changed",
-                                                  step.value, made.outer_step.value)};
+                                                  after_round(step.value), after_round(made.outer_step.value))};
   }
   SetAside newer(directory, made);
   ATOLL_RETURN_IF_ERROR(newer.run());
   const auto now = newest_states(kept_states(directory), log.rounds());
   if (now.empty() || now.front().state != made) {
-    return Error{ErrorCode::kInternal,
-                 fmt::format("outer step {} could not be made the newest; what was moved is in {}", step.value,
-                             newer.aside().string())};
+    return Error{ErrorCode::kInternal, fmt::format("the state {} could not be made the newest; what was moved is in {}",
+                                                   after_round(step.value), newer.aside().string())};
   }
   return RestoredCheckpoint{made.outer_step, made.state_hash, newer.aside(), newer.moved()};
 }

@@ -57,23 +57,24 @@ void HistoryFeed::take(const HeardEvent& event, Clock::time_point now) {
     return tick(now);
   }
   std::visit(
-      Overloaded{[&](const event::Step& e) { add_step(time, e.state.island); },
-                 [&](const event::RoundBegin& e) {
-                   const IslandState& island = e.state.island;
-                   batch_.rounds.push_back({.round = island.round, .began = time, .islands = island.islands_live});
-                 },
-                 [&](const event::RoundDone& e) {
-                   // Whether one that is kept is written already its SyncDone tells.
-                   event.kept ? static_cast<void>(kept_round_ = e) : take_round(time, e);
-                 },
-                 [&](const event::SyncDone&) {
-                   if (const auto done = std::exchange(kept_round_, std::nullopt)) take_round(time, *done);
-                 },
-                 [&](const event::SyncPhase& e) { take_phase(e); },
-                 [&](const event::GpuSampled& e) { take_gpus(time, e); },
-                 [&](const event::PeerUp& e) { take_peer(peer_of(e, "up", time)); },
-                 [&](const event::PeerDown& e) { take_peer(peer_of(e, "down", time)); },
-                 [&](const event::PeerLink& e) { take_peer(link_of(e, time)); }, [](const auto&) {}},
+      Overloaded{
+          [&](const event::Step& e) { add_step(time, e.state.island); },
+          [&](const event::RoundBegin& e) {
+            const IslandState& island = e.state.island;
+            batch_.rounds.push_back({.round = island.round, .began = time, .islands = island.islands_live});
+          },
+          [&](const event::RoundDone& e) {
+            // Whether one that is kept is written already its SyncDone tells.
+            event.kept ? static_cast<void>(kept_round_ = e) : take_round(time, e);
+          },
+          [&](const event::SyncDone&) {
+            if (const auto done = std::exchange(kept_round_, std::nullopt)) take_round(time, *done);
+          },
+          [&](const event::SyncPhase& e) { take_phase(e); }, [&](const event::Validated& e) { take_validation(e); },
+          [&](const event::Evaluated& e) { take_scores(e); }, [&](const event::GpuSampled& e) { take_gpus(time, e); },
+          [&](const event::PeerUp& e) { take_peer(peer_of(e, "up", time)); },
+          [&](const event::PeerDown& e) { take_peer(peer_of(e, "down", time)); },
+          [&](const event::PeerLink& e) { take_peer(link_of(e, time)); }, [](const auto&) {}},
       event.what);
   tick(now);
 }
@@ -152,6 +153,25 @@ void HistoryFeed::take_phase(const event::SyncPhase& phase) {
                         .name = std::string(word_of(phase.part)),
                         .seconds = phase.seconds,
                         .bytes = phase.bytes});
+  batch_.rounds.push_back(std::move(row));
+  row_waits_ = true;
+}
+
+// A state is told of with the round that made it; the one with which the run began has none.
+void HistoryFeed::take_validation(const event::Validated& validated) {
+  const auto loss = positive(validated.loss_nats);
+  if (batch_.run.empty() || validated.outer_step == 0 || !loss) return;
+  batch_.rounds.push_back({.round = validated.outer_step - 1, .validation_loss_nats = loss});
+  row_waits_ = true;
+}
+
+void HistoryFeed::take_scores(const event::Evaluated& evaluated) {
+  if (batch_.run.empty() || evaluated.outer_step == 0) return;
+  HistoryRound row{.round = evaluated.outer_step - 1};
+  for (const event::TaskFigure& figure : evaluated.figures) {
+    if (std::isfinite(figure.value))
+      row.scores.push_back({bounded(evaluated.task), bounded(figure.metric), figure.value});
+  }
   batch_.rounds.push_back(std::move(row));
   row_waits_ = true;
 }

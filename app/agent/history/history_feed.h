@@ -39,6 +39,8 @@ class HistoryFeed {
   void add_step(double time, const IslandState& state);
   void take_round(double time, const event::RoundDone& done);
   void take_phase(const event::SyncPhase& phase);
+  void take_validation(const event::Validated& validated);
+  void take_scores(const event::Evaluated& evaluated);
   void take_gpus(double time, const event::GpuSampled& sampled);
   void take_peer(HistoryPeer peer);
   void enter_run(const std::string& run);

@@ -68,6 +68,10 @@ nlohmann::json to_json(const HistoryRound& round) {
     phases.push_back(
         {{"attempt", phase.attempt}, {"name", phase.name}, {"seconds", phase.seconds}, {"bytes", phase.bytes}});
   }
+  nlohmann::json scores = nlohmann::json::array();
+  for (const HistoryScore& score : round.scores) {
+    scores.push_back({{"task", score.task}, {"metric", score.metric}, {"value", score.value}});
+  }
   return {{"round", round.round},
           {"began", or_null(round.began)},
           {"ended", or_null(round.ended)},
@@ -80,7 +84,8 @@ nlohmann::json to_json(const HistoryRound& round) {
           {"islands", or_null(round.islands)},
           {"accepted", or_null(round.accepted)},
           {"state_hash", or_null(round.state_hash)},
-          {"phases", std::move(phases)}};
+          {"phases", std::move(phases)},
+          {"scores", std::move(scores)}};
 }
 
 }  // namespace

@@ -24,17 +24,23 @@ struct HistoryPhase {  // a part of one all-reduce
   std::uint64_t bytes = 0;
 };
 
+struct HistoryScore {  // of the state after a round, a metric of a task
+  std::string task = {}, metric = {};
+  double value = 0;
+};
+
 // What is known of a round so far. Written several times: what is not set leaves what was there.
 struct HistoryRound {
   std::uint32_t round = 0;
   std::optional<double> began = {}, ended = {};
-  std::optional<double> loss_nats = {}, validation_loss_nats = {};
-  std::optional<std::uint64_t> tokens = {}, bytes_sent = {};  // of this island in this round
+  std::optional<double> loss_nats = {}, validation_loss_nats = {};  // the second: of the state after it
+  std::optional<std::uint64_t> tokens = {}, bytes_sent = {};        // of this island in this round
   std::optional<double> inner_seconds = {}, sync_seconds = {};
   std::optional<std::uint32_t> islands = {};
   std::optional<bool> accepted = {};  // this island's work is in the round's average
   std::optional<std::string> state_hash = {};
   std::vector<HistoryPhase> phases = {};
+  std::vector<HistoryScore> scores = {};
 };
 
 struct HistoryPeer {

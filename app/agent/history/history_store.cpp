@@ -21,6 +21,9 @@ constexpr const char* kTables = R"(
   CREATE TABLE IF NOT EXISTS phase (
     run TEXT NOT NULL, round INTEGER NOT NULL, attempt INTEGER NOT NULL, name TEXT NOT NULL, seconds REAL NOT NULL,
     bytes INTEGER NOT NULL, PRIMARY KEY (run, round, attempt, name)) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS score (
+    run TEXT NOT NULL, round INTEGER NOT NULL, task TEXT NOT NULL, metric TEXT NOT NULL, value REAL NOT NULL,
+    PRIMARY KEY (run, round, task, metric));
   CREATE TABLE IF NOT EXISTS peer (
     run TEXT NOT NULL, island TEXT NOT NULL, name TEXT NOT NULL, address TEXT NOT NULL, state TEXT NOT NULL,
     last_change REAL NOT NULL, rtt_seconds REAL, bytes_per_second REAL, down_bytes_per_second REAL,
@@ -59,7 +62,8 @@ HistoryRound read_round(const Statement& row) {
           .islands = integer<std::uint32_t>(row, 9),
           .accepted = integer<bool>(row, 10),
           .state_hash = row.is_null(11) ? std::optional<std::string>() : row.text(11),
-          .phases = {}};
+          .phases = {},
+          .scores = {}};
 }
 
 }  // namespace
@@ -186,10 +190,15 @@ Status HistoryStore::write_round(const std::string& run, const HistoryRound& rou
     ATOLL_RETURN_IF_ERROR(add.bind(run, round.round, phase.attempt, phase.name, phase.seconds, phase.bytes));
     ATOLL_RETURN_IF_ERROR(add.run());
   }
+  for (const HistoryScore& score : round.scores) {
+    ATOLL_ASSIGN_OR_RETURN(Statement add, database_->prepare("INSERT OR REPLACE INTO score VALUES (?, ?, ?, ?, ?)"));
+    ATOLL_RETURN_IF_ERROR(add.bind(run, round.round, score.task, score.metric, score.value));
+    ATOLL_RETURN_IF_ERROR(add.run());
+  }
   if (!round.began) return ok_status();
   // Once a round is enough.
-  for (const auto& [table, kept] :
-       {std::pair{"round", limits_.max_rounds}, std::pair{"phase", limits_.max_rounds / 10}}) {
+  for (const auto& [table, kept] : {std::pair{"round", limits_.max_rounds}, std::pair{"score", limits_.max_rounds},
+                                    std::pair{"phase", limits_.max_rounds / 10}}) {
     ATOLL_ASSIGN_OR_RETURN(Statement forget,
                            database_->prepare(fmt::format("DELETE FROM {} WHERE run = ? AND round < ?", table)));
     ATOLL_RETURN_IF_ERROR(forget.bind(run, std::int64_t{round.round} - std::int64_t{kept}));
@@ -282,7 +291,29 @@ Result<std::vector<HistoryRound>> HistoryStore::rounds(const std::string& run, s
     rounds.push_back(read_round(statement));
   }
   ATOLL_RETURN_IF_ERROR(read_phases(run, rounds));
+  ATOLL_RETURN_IF_ERROR(read_scores(run, rounds));
   return rounds;
+}
+
+// A file that an older program wrote last, and that is only read, has no such table.
+Status HistoryStore::read_scores(const std::string& run, std::vector<HistoryRound>& rounds) {
+  if (rounds.empty()) return ok_status();
+  ATOLL_ASSIGN_OR_RETURN(Statement table, database_->prepare("SELECT 1 FROM sqlite_master WHERE name = 'score'"));
+  ATOLL_ASSIGN_OR_RETURN(const bool there, table.step());
+  if (!there) return ok_status();
+  ATOLL_ASSIGN_OR_RETURN(Statement statement,
+                         database_->prepare("SELECT round, task, metric, value FROM score WHERE run = ? AND round "
+                                            "BETWEEN ? AND ? ORDER BY round DESC, task, rowid"));
+  ATOLL_RETURN_IF_ERROR(statement.bind(run, rounds.back().round, rounds.front().round));
+  auto of = rounds.begin();
+  for (;;) {
+    ATOLL_ASSIGN_OR_RETURN(const bool row, statement.step());
+    if (!row) return ok_status();
+    const auto round = static_cast<std::uint32_t>(statement.integer(0));
+    while (of != rounds.end() && of->round > round) ++of;
+    if (of == rounds.end() || of->round != round) continue;
+    of->scores.push_back({statement.text(1), statement.text(2), statement.real(3)});
+  }
 }
 
 Status HistoryStore::read_phases(const std::string& run, std::vector<HistoryRound>& rounds) {

@@ -60,6 +60,7 @@ class HistoryStore {
   Status bound(const std::string& run);
   Result<std::uint64_t> used_bytes();
   Status read_phases(const std::string& run, std::vector<HistoryRound>& rounds);
+  Status read_scores(const std::string& run, std::vector<HistoryRound>& rounds);
 
   const std::filesystem::path path_;
   const HistoryLimits limits_;

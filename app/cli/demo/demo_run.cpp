@@ -15,6 +15,7 @@
 #include "app/cli/text.h"
 #include "app/cli/validate_run.h"
 #include "net/base/file.h"
+#include "net/base/round_words.h"
 #include "net/control/methods.h"
 #include "net/data/dataset.h"
 #include "net/hub/hub.h"
@@ -260,15 +261,15 @@ Status DemoRun::act_out_kill() {
       islands_.back().remove_data();
       islands_.pop_back();
       killed_in_round_ = state.outer_step;
-      say(fmt::format("killed {} in mid-round {} (step {}/{}); the others finish it", victim, state.outer_step,
-                      island.inner_step, facts_.inner_steps));
+      say(fmt::format("killed {} in mid-round {} (step {}/{}); the others finish it", victim,
+                      round_number(state.outer_step), island.inner_step, facts_.inner_steps));
       break;
     }
   } else if (!replaced_ && state.outer_step >= *killed_in_round_ + 2) {
     ATOLL_RETURN_IF_ERROR(start_island());
     replaced_ = true;
     say(fmt::format("{} joins in round {}: it gets the outer state from the others", islands_.back().name(),
-                    state.outer_step));
+                    round_number(state.outer_step)));
   }
   return ok_status();
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "app/cli/text.h"
+#include "net/base/round_words.h"
 
 namespace atl {
 namespace {
@@ -146,7 +147,7 @@ std::vector<std::string> demo_screen(const DemoHistory& history, const DemoRunFa
           columns),
       Style::kBold));
   const int bar_columns = std::clamp(console.columns - 50, 0, 30);
-  lines.push_back(fit(fmt::format(" round {}  {}  {}  {}", state.outer_step, fit(word_of(state.phase), 8),
+  lines.push_back(fit(fmt::format(" round {}  {}  {}  {}", round_number(state.outer_step), fit(word_of(state.phase), 8),
                                   progress_bar(fraction_done(history, facts, seconds), bar_columns, console.unicode),
                                   limits(facts, seconds)),
                       columns));
@@ -178,10 +179,10 @@ std::vector<std::string> demo_screen(const DemoHistory& history, const DemoRunFa
 }
 
 std::string demo_round_line(const DemoHistory& history, const HubState::Round& round) {
-  std::string line =
-      fmt::format("round {:>3}  {}  loss {}  {}  {}", round.round, format_number_of(round.members, "island"),
-                  format_loss(round.mean_loss_nats), format_duration(round.seconds),
-                  format_rate(round.seconds > 0 ? static_cast<double>(round.tokens) / round.seconds : 0));
+  std::string line = fmt::format(
+      "round {:>3}  {}  loss {}  {}  {}", round_number(round.round), format_number_of(round.members, "island"),
+      format_loss(round.mean_loss_nats), format_duration(round.seconds),
+      format_rate(round.seconds > 0 ? static_cast<double>(round.tokens) / round.seconds : 0));
   if (round.attempts > 1) line += fmt::format("  {} attempts", round.attempts);
   // Measured while this round was under way, so of the outer state with which it began.
   const auto measured = std::ranges::find(history.validations(), round.round, &HubState::Validation::outer_step);

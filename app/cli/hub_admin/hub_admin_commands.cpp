@@ -1,19 +1,21 @@
 #include "app/cli/hub_admin/hub_admin_commands.h"
-#include "app/cli/agent_client.h"
 
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "app/agent/files/log_reader.h"
 #include "app/cli/console_input.h"
 #include "app/cli/hub_admin/hub_backup.h"
+#include "app/cli/hub_admin/hub_calls.h"
 #include "app/cli/run_init.h"
 #include "app/cli/text.h"
 #include "app/cli/validators.h"
 #include "net/base/json_text.h"
-#include "net/control/control_client.h"
+#include "net/base/round_words.h"
+#include "net/base/unix_time.h"
 #include "net/control/home.h"
 #include "net/control/hub_state.h"
 #include "net/control/methods.h"
@@ -32,22 +34,6 @@ struct HubAdmin {
   std::string home, argument;
   bool json = false, yes = false;
 };
-
-std::string dumped(const nlohmann::json& json, int indent = -1) {
-  return json.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
-// Asked of the hub when it serves; empty when it does not.
-Result<std::optional<nlohmann::json>> ask_hub(const HubHome& home, std::string_view method,
-                                              const nlohmann::json& params) {
-  const auto client = ControlClient::connect(home.control_socket(), answer_deadline());
-  if (!client.ok()) {
-    if (client.error().code == ErrorCode::kNotRunning) return std::optional<nlohmann::json>();
-    return client.error();
-  }
-  ATOLL_ASSIGN_OR_RETURN(nlohmann::json answer, (*client)->call(method, params, answer_deadline()));
-  return std::optional(std::move(answer));
-}
 
 Status islands(const HubAdmin& command, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const auto directory, hub_home_or_default(command.home));
@@ -102,32 +88,50 @@ Result<EnrolledIslandReport> find_island(const std::filesystem::path& directory,
                                                         named.size(), printable(given, 64), ids)};
 }
 
-// A person at a terminal is asked; a script says --yes or has no terminal to be asked on.
-Status ask_removal(const HubAdmin& command, const EnrolledIslandReport& island, CommandContext& context) {
-  if (command.yes || !input_is_terminal() || !context.console.out_is_terminal) return ok_status();
-  context.console.out << fmt::format("Remove {} ({}) from the run? It cannot come back without another invite. [y/N] ",
-                                     printable(island.name), island.id)
-                      << std::flush;
-  ATOLL_ASSIGN_OR_RETURN(const bool yes, said_yes(context.interrupt));
-  if (yes) return ok_status();
-  return Error{ErrorCode::kAborted, "not removed, as you said"};
+// By which somebody may still enrol, and so may come back who was removed.
+Result<std::size_t> open_invites(const std::filesystem::path& directory) {
+  ATOLL_ASSIGN_OR_RETURN(const auto invites, given_invites(directory));
+  const std::int64_t now = unix_seconds_now();
+  return static_cast<std::size_t>(std::ranges::count_if(invites, [now](const GivenInvite& invite) {
+    return !invite.revoked && invite.uses_left > 0 && invite.expires_at > now;
+  }));
+}
+
+std::string remains(std::size_t invites) {
+  return fmt::format(
+      "{} still open: who has one can come back by it. See: atoll hub invites; atoll hub invites revoke "
+      "ID takes one back",
+      invites == 1 ? "1 invite is" : fmt::format("{} invites are", format_count(invites)));
+}
+
+Status ask_removal(const HubAdmin& command, const EnrolledIslandReport& island, std::size_t invites,
+                   CommandContext& context) {
+  return ask_whether(command.yes,
+                     fmt::format("Remove {} ({}) from the run? {}", printable(island.name), island.id,
+                                 invites == 0 ? "It cannot come back without another invite."
+                                              : "It can come back by an invite that is still open."),
+                     "not removed, as you said", context);
 }
 
 Status remove(const HubAdmin& command, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const auto directory, hub_home_or_default(command.home));
   ATOLL_ASSIGN_OR_RETURN(const EnrolledIslandReport island, find_island(directory, command.argument));
-  ATOLL_RETURN_IF_ERROR(ask_removal(command, island, context));
+  ATOLL_ASSIGN_OR_RETURN(const std::size_t invites, open_invites(directory));
+  ATOLL_RETURN_IF_ERROR(ask_removal(command, island, invites, context));
   ATOLL_RETURN_IF_ERROR(remove_enrolled_island(directory, island.id));
   ATOLL_ASSIGN_OR_RETURN(const auto told, ask_hub(HubHome{directory}, method::IslandSendAway::kName,
                                                   encode_message(method::IslandSendAway{island.id})));
   if (command.json) {
-    context.console.out << dumped({{"island", island.id}, {"name", printable(island.name)}, {"told", told.has_value()}})
+    context.console.out << dumped({{"island", island.id},
+                                   {"name", printable(island.name)},
+                                   {"told", told.has_value()},
+                                   {"open_invites", invites}})
                         << std::endl;
     return ok_status();
   }
-  context.console.out << fmt::format("{} ({}) is no member any more{}; its certificate is refused from now on",
+  context.console.out << fmt::format("{} ({}) is no member any more{}; its certificate is refused from now on\n",
                                      printable(island.name), island.id, told ? ", its connections are closed" : "")
-                      << std::endl;
+                      << (invites > 0 ? remains(invites) + "\n" : "") << std::flush;
   return ok_status();
 }
 
@@ -235,7 +239,7 @@ Status restore(const HubAdmin& command, CommandContext& context) {
   tell(report, directory, command.json, "restored", context);
   const char* base_model =
       report.begins_at_hub
-          ? " The model with which the run began, which islands fetch for outer step 0, is made anew by: "
+          ? " The model with which the run began, which islands fetch before round 1, is made anew by: "
             "atoll hub base-model DIR."
           : "";
   context.console.err
@@ -247,62 +251,9 @@ Status restore(const HubAdmin& command, CommandContext& context) {
   return ok_status();
 }
 
-struct Rollback {
-  std::string home, reason = "by its operator";
-  std::uint32_t to = 0;
-  bool json = false, force = false;
-};
-
-// What a hub's islands are to hear of: a hub that serves is needed.
-Result<nlohmann::json> ask_serving_hub(const std::string& home, std::string_view method, const nlohmann::json& params) {
-  ATOLL_ASSIGN_OR_RETURN(const auto directory, hub_home_or_default(home));
-  ATOLL_RETURN_IF_ERROR(load_run(HubHome{directory}));
-  ATOLL_ASSIGN_OR_RETURN(auto done, ask_hub(HubHome{directory}, method, params));
-  if (done) return std::move(*done);
-  return Error{
-      ErrorCode::kNotRunning,
-      fmt::format("the hub in {} does not serve, and its islands are to hear of this; start it with: atoll hub "
-                  "serve",
-                  directory.string())};
-}
-
-Status roll_back(const Rollback& command, CommandContext& context) {
-  ATOLL_ASSIGN_OR_RETURN(
-      const auto done, ask_serving_hub(command.home, method::RunRollback::kName,
-                                       encode_message(method::RunRollback{command.to, command.reason, command.force})));
-  if (command.json) {
-    context.console.out << dumped(done) << std::endl;
-  } else {
-    context.console.out << fmt::format(
-                               "the run goes on from outer step {}; what was committed after it is kept aside, and "
-                               "its data is trained again",
-                               command.to)
-                        << std::endl;
-  }
-  return ok_status();
-}
-
-void add_rollback(CLI::App& hub, CommandContext& context) {
-  auto command = std::make_shared<Rollback>();
-  CLI::App* sub = hub.add_subcommand("rollback", "Go back to an earlier outer state of the run");
-  sub->footer(
-      "Example:\n  atoll hub rollback --to 46\n\n"
-      "For a run that stands still because nobody holds its newest state, or because that is spoiled; `atoll hub\n"
-      "status` says so, and names the state to go back to. It is done at once and recorded, with the reason, for "
-      "good:\n"
-      "the rounds after that state are lost.");
-  sub->add_option("--home", command->home, "Hub's home (default: ~/.local/share/atoll-hub)")->type_name("DIR");
-  sub->add_option("--to", command->to, "Outer step: so many rounds stay committed")
-      ->required()
-      ->check(whole_number(0, UINT32_MAX));
-  sub->add_option("--reason", command->reason, "Kept in the hub's records")->type_name("TEXT");
-  sub->add_flag("--force", command->force, "Also to a state that no island which is here keeps, and no store");
-  sub->add_flag("--json", command->json, "Print JSON");
-  sub->callback([command, &context] { context.finish(roll_back(*command, context)); });
-}
-
 struct Decay {
   std::string home;
+  std::optional<std::uint32_t> from_round;  // as people count, from 1
   method::RunDecay wish;
   bool cancel = false, json = false;
 };
@@ -311,11 +262,12 @@ Status decay(const Decay& command, CommandContext& context) {
   if (!command.cancel && command.wish.rounds == 0) {
     return Error{ErrorCode::kInvalidArgument, "over how many rounds is the learning rate to fall? Say --rounds N"};
   }
-  ATOLL_ASSIGN_OR_RETURN(
-      const auto answer,
-      command.cancel
-          ? ask_serving_hub(command.home, method::RunDecayCancel::kName, encode_message(method::RunDecayCancel{}))
-          : ask_serving_hub(command.home, method::RunDecay::kName, encode_message(command.wish)));
+  method::RunDecay wish = command.wish;
+  if (command.from_round) wish.from_round = *command.from_round - 1;
+  ATOLL_ASSIGN_OR_RETURN(const auto answer,
+                         command.cancel ? ask_serving_hub(command.home, method::RunDecayCancel::kName,
+                                                          encode_message(method::RunDecayCancel{}))
+                                        : ask_serving_hub(command.home, method::RunDecay::kName, encode_message(wish)));
   if (command.json) {
     context.console.out << dumped(answer) << std::endl;
     return ok_status();
@@ -326,7 +278,7 @@ Status decay(const Decay& command, CommandContext& context) {
   }
   ATOLL_ASSIGN_OR_RETURN(const auto decided, decode_message<method::DecayDecided>(answer));
   context.console.out << fmt::format("the learning rate falls to {} from round {} on, over {} ({})\n",
-                                     decided.final_learning_rate, decided.from_round,
+                                     decided.final_learning_rate, round_number(decided.from_round),
                                      format_number_of(decided.rounds, "round"), decided.shape)
                       << "the run goes on afterwards at that rate, until it is ended" << std::endl;
   return ok_status();
@@ -343,8 +295,8 @@ void add_decay(CLI::App& hub, CommandContext& context) {
   sub->add_option("--home", command->home, "Hub's home (default: ~/.local/share/atoll-hub)")->type_name("DIR");
   auto* rounds =
       sub->add_option("--rounds", command->wish.rounds, "In which it falls")->check(whole_number(1, 1 << 30));
-  auto* from = sub->add_option("--from-round", command->wish.from_round, "The first of them (default: the next)")
-                   ->check(whole_number(0, UINT32_MAX));
+  auto* from = sub->add_option("--from-round", command->from_round, "The first of them (default: the next)")
+                   ->check(whole_number(1, UINT32_MAX));
   auto* final_rate = sub->add_option("--final-lr", command->wish.final_learning_rate,
                                      "Learning rate at the end, and after it (default: the run's)")
                          ->check(number_between(0, 10));
@@ -358,6 +310,7 @@ void add_decay(CLI::App& hub, CommandContext& context) {
 
 struct MixtureOptions {
   std::string home;
+  std::optional<std::uint32_t> from_round;  // as people count, from 1
   method::RunMixture wish;
   bool cancel = false, json = false;
 };
@@ -366,11 +319,13 @@ Status mixture(const MixtureOptions& command, CommandContext& context) {
   if (!command.cancel && command.wish.weights.empty()) {
     return Error{ErrorCode::kInvalidArgument, "in which shares? Say --weights NAME=SHARE,NAME=SHARE"};
   }
+  method::RunMixture wish = command.wish;
+  if (command.from_round) wish.from_round = *command.from_round - 1;
   ATOLL_ASSIGN_OR_RETURN(
       const auto answer,
       command.cancel
           ? ask_serving_hub(command.home, method::RunMixtureCancel::kName, encode_message(method::RunMixtureCancel{}))
-          : ask_serving_hub(command.home, method::RunMixture::kName, encode_message(command.wish)));
+          : ask_serving_hub(command.home, method::RunMixture::kName, encode_message(wish)));
   if (command.json) {
     context.console.out << dumped(answer) << std::endl;
     return ok_status();
@@ -380,7 +335,8 @@ Status mixture(const MixtureOptions& command, CommandContext& context) {
     return ok_status();
   }
   ATOLL_ASSIGN_OR_RETURN(const auto decided, decode_message<method::MixtureDecided>(answer));
-  context.console.out << fmt::format("from round {} on: {}\n", decided.from_round, decided.weights) << std::flush;
+  context.console.out << fmt::format("from round {} on: {}\n", round_number(decided.from_round), decided.weights)
+                      << std::flush;
   return ok_status();
 }
 
@@ -395,8 +351,8 @@ void add_mixture(CLI::App& hub, CommandContext& context) {
   sub->add_option("--home", command->home, "Hub's home (default: ~/.local/share/atoll-hub)")->type_name("DIR");
   auto* weights =
       sub->add_option("--weights", command->wish.weights, "Shares, of any sum")->type_name("NAME=SHARE,...");
-  auto* from = sub->add_option("--from-round", command->wish.from_round, "The first such round (default: the next)")
-                   ->check(whole_number(0, UINT32_MAX));
+  auto* from = sub->add_option("--from-round", command->from_round, "The first such round (default: the next)")
+                   ->check(whole_number(1, UINT32_MAX));
   auto* cancel = sub->add_flag("--cancel", command->cancel, "Take back what was decided, while it has not begun");
   for (CLI::Option* option : {weights, from}) cancel->excludes(option);
   sub->add_flag("--json", command->json, "Print JSON");
@@ -449,7 +405,7 @@ void add_hub_admin_commands(CLI::App& hub, CommandContext& context) {
              backup, {"FILE", "To be written", true});
   add_action(hub, context, "restore", "A hub made of a backup", "  atoll hub restore hub.tar --home DIR", restore,
              {"FILE", "Made by 'atoll hub backup'", true});
-  add_rollback(hub, context);
+  add_hub_rollback_command(hub, context);
   add_decay(hub, context);
   add_mixture(hub, context);
 }

@@ -6,5 +6,6 @@
 namespace atl {
 
 void add_hub_admin_commands(CLI::App& hub, CommandContext& context);
+void add_hub_rollback_command(CLI::App& hub, CommandContext& context);  // added by the above
 
 }  // namespace atl

@@ -14,6 +14,7 @@
 #include "app/cli/agent_client.h"
 #include "app/cli/island/island_commands.h"
 #include "app/cli/text.h"
+#include "net/base/round_words.h"
 #include "net/wire/run_config.h"
 
 namespace atl {
@@ -34,13 +35,14 @@ std::string word_of(std::optional<bool> whole, const Console& console) {
 void print(const std::vector<CheckpointFacts>& list, const std::vector<LoggedRoundFacts>& rounds, Console& console) {
   if (list.empty()) console.out << "no checkpoint yet: one is written every few rounds, and when the trainer ends\n";
   for (const CheckpointFacts& facts : list) {
-    console.out << fmt::format("after round {}  {} parameters  {}  saved {}  {}\n  {}\n  sha256 {}\n", facts.outer_step,
-                               format_count(facts.parameters), format_bytes(static_cast<double>(facts.bytes)),
+    console.out << fmt::format("{}  {} parameters  {}  saved {}  {}\n  {}\n  sha256 {}\n",
+                               after_round(facts.outer_step), format_count(facts.parameters),
+                               format_bytes(static_cast<double>(facts.bytes)),
                                log_time(static_cast<std::int64_t>(facts.saved_at)), word_of(facts.whole, console),
                                printable(facts.path.string()), printable(facts.state_hash));
   }
   for (const LoggedRoundFacts& facts : rounds) {
-    console.out << fmt::format("round {}, logged  {}  {}\n  {}\n  sha256 {} after it\n", facts.round,
+    console.out << fmt::format("round {}, logged  {}  {}\n  {}\n  sha256 {} after it\n", round_number(facts.round),
                                format_bytes(static_cast<double>(facts.bytes)), word_of(facts.whole, console),
                                printable(facts.path.string()), printable(facts.state_hash));
   }
@@ -87,8 +89,8 @@ Status restore(const Checkpoints& command, CommandContext& context) {
     out << to_json(restored).dump() << std::endl;
     return ok_status();
   }
-  out << fmt::format("the state after round {} is the newest here; it was read and is whole\n  sha256 {}\n",
-                     restored.outer_step.value, printable(restored.state_hash));
+  out << fmt::format("the state {} is the newest here; it was read and is whole\n  sha256 {}\n",
+                     after_round(restored.outer_step.value), printable(restored.state_hash));
   if (restored.aside.empty()) {
     out << "nothing newer was here\n";
   } else {
@@ -119,7 +121,7 @@ Status prune(const Checkpoints& command, CommandContext& context) {
     return ok_status();
   }
   for (const auto& state : removed.states) {
-    out << fmt::format("removed the state after round {}  {}\n  {}\n", state.outer_step.value,
+    out << fmt::format("removed the state {}  {}\n  {}\n", after_round(state.outer_step.value),
                        format_bytes(static_cast<double>(state.bytes)), printable(state.path.string()));
   }
   if (!removed.rounds.empty()) {
@@ -138,9 +140,9 @@ Status run(const Checkpoints& command, const CLI::App& sub, CommandContext& cont
 }
 
 void add_changes(CLI::App& sub, Checkpoints& command) {
-  CLI::App* action = sub.add_subcommand("restore", "Make an older outer step the newest here, while nothing trains");
+  CLI::App* action = sub.add_subcommand("restore", "Make an older state the newest here, while nothing trains");
   action->fallthrough();
-  action->add_option("step", command.step, "Outer step, as 'atoll checkpoints' says: rounds before it")
+  action->add_option("step", command.step, "That after round N, as 'atoll checkpoints' says")
       ->type_name("N")
       ->required();
   action->footer("Example:\n  atoll stop && atoll checkpoints restore 46\n\nFor 'atoll hub rollback --to 46'.");

@@ -1,5 +1,6 @@
 // atoll peers, atoll rounds: the island's past, from its agent or from its history file.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <chrono>
@@ -10,6 +11,7 @@
 #include "app/cli/island/island_commands.h"
 #include "app/cli/text.h"
 #include "app/cli/validators.h"
+#include "net/base/round_words.h"
 #include "net/base/unix_time.h"
 #include "net/check/figures.h"
 #include "net/control/methods.h"
@@ -42,39 +44,14 @@ Result<nlohmann::json> ask(const Listing& command, const char* method, const nlo
   return answer;
 }
 
-// Only the newest may be under way: of an older one that has no end here, its end was not seen.
-std::string accepted_word(const nlohmann::json& round, bool is_newest, const Console& console) {
+std::string accepted_word(const nlohmann::json& round, bool may_be_under_way, const Console& console) {
   const nlohmann::json accepted = round.value("accepted", nlohmann::json());
-  if (!accepted.is_boolean()) return is_newest ? "under way" : "not here";
+  if (!accepted.is_boolean()) return may_be_under_way ? "under way" : "not here";
   if (accepted.get<bool>()) return "yes";
   return told::number(round, "tokens") == 0 ? "followed" : console.styled("no", Style::kWarning);
 }
 
-Status show_rounds(const Listing& command, CommandContext& context) {
-  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json answer, ask(command, "rounds.list", {{"limit", command.limit}}, context));
-  if (command.json) return ok_status();
-  Console& console = context.console;
-  console.out << fmt::format("{} {} {} {} {} {} {} {}\n", fit_right("round", 7), fit_right("loss", 7),
-                             fit_right("tokens", 12), fit_right("inner", 8), fit_right("sync", 8), fit_right("sent", 8),
-                             fit_right("islands", 7), "accepted");
-  const nlohmann::json rounds = answer.value("rounds", nlohmann::json::array());
-  if (rounds.empty()) console.out << "none yet\n";
-  bool is_newest = true;
-  for (const nlohmann::json& round : rounds) {
-    console.out << fmt::format(
-        "{} {} {} {} {} {} {} {}\n", fit_right(number(round, "round", count), 7),
-        fit_right(number(round, "loss_nats", format_loss), 7), fit_right(number(round, "tokens", count), 12),
-        fit_right(number(round, "inner_seconds", format_duration), 8),
-        fit_right(number(round, "sync_seconds", format_duration), 8),
-        fit_right(number(round, "bytes_sent", format_bytes), 8), fit_right(number(round, "islands", count), 7),
-        accepted_word(round, std::exchange(is_newest, false), console));
-  }
-  if (answer.value("more", false)) console.out << "older rounds: --limit " << 10 * command.limit << '\n';
-  console.out << std::flush;
-  return ok_status();
-}
-
-// Whether this island is among the others now: what is told of them is as old as its last round otherwise.
+// Whether this island is among the others now.
 bool is_connected(const Listing& command) {
   const auto home = home_of_agent(command.home);
   if (!home.ok()) return false;
@@ -84,11 +61,55 @@ bool is_connected(const Listing& command) {
   return state.ok() && told::number(*state, "pid").value_or(0) > 0;
 }
 
+std::string round_text(const nlohmann::json& round) {
+  const auto index = told::number(round, "round");
+  return index ? format_count(round_number(static_cast<std::uint32_t>(*index))) : "-";
+}
+
+// "capitals acc 0.5", a figure each; empty: the state after that round was asked nothing.
+std::string scores_text(const nlohmann::json& round) {
+  std::vector<std::string> scores;
+  const nlohmann::json list = round.value("scores", nlohmann::json::array());
+  for (const nlohmann::json& score : list) {
+    scores.push_back(fmt::format("{} {} {:.4g}", told::line(score, "task"), told::line(score, "metric"),
+                                 told::number(score, "value").value_or(0)));
+  }
+  return fmt::format("{}", fmt::join(scores, ", "));
+}
+
+Status show_rounds(const Listing& command, CommandContext& context) {
+  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json answer, ask(command, "rounds.list", {{"limit", command.limit}}, context));
+  if (command.json) return ok_status();
+  Console& console = context.console;
+  console.out << fmt::format("{} {} {} {} {} {} {} {} {}\n", fit_right("round", 7), fit_right("loss", 7),
+                             fit_right("validated", 9), fit_right("tokens", 12), fit_right("inner", 8),
+                             fit_right("sync", 8), fit_right("sent", 8), fit_right("islands", 7), "accepted");
+  const nlohmann::json rounds = answer.value("rounds", nlohmann::json::array());
+  if (rounds.empty()) console.out << "none yet\n";
+  // Only the newest may be under way: of an older one that has no end here, its end was not seen.
+  bool may_be_under_way = is_connected(command);
+  for (const nlohmann::json& round : rounds) {
+    console.out << fmt::format(
+        "{} {} {} {} {} {} {} {} {}\n", fit_right(round_text(round), 7),
+        fit_right(number(round, "loss_nats", format_loss), 7),
+        fit_right(number(round, "validation_loss_nats", format_loss), 9), fit_right(number(round, "tokens", count), 12),
+        fit_right(number(round, "inner_seconds", format_duration), 8),
+        fit_right(number(round, "sync_seconds", format_duration), 8),
+        fit_right(number(round, "bytes_sent", format_bytes), 8), fit_right(number(round, "islands", count), 7),
+        accepted_word(round, std::exchange(may_be_under_way, false), console));
+    const std::string scores = scores_text(round);
+    if (!scores.empty()) console.out << fmt::format("{} {}\n", std::string(7, ' '), scores);
+  }
+  if (answer.value("more", false)) console.out << "older rounds: --limit " << 10 * command.limit << '\n';
+  console.out << std::flush;
+  return ok_status();
+}
+
 Status show_peers(const Listing& command, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const nlohmann::json answer, ask(command, "peers.list", nlohmann::json::object(), context));
   if (command.json) return ok_status();
   Console& console = context.console;
-  const bool connected = is_connected(command);
+  const bool connected = is_connected(command);  // else what is told of them is as old as its last round
   if (!connected) console.out << "this island does not train now; the others as it last knew them:\n";
   console.out << fmt::format("{} {} {} {} {} {} {} {} {} {}\n", fit("island", 20), fit("name", 16), fit("region", 10),
                              fit("state", 5), fit_right("rtt", 8), fit_right("up", 11), fit_right("down", 11),

@@ -15,6 +15,7 @@
 #include "app/config/quantity.h"
 #include "net/base/deadline.h"
 #include "net/base/new_file.h"
+#include "net/base/round_words.h"
 #include "net/base/unix_time.h"
 #include "net/control/methods.h"
 
@@ -53,7 +54,7 @@ std::string stake_text(const std::optional<method::Stake>& stake) {
   const auto left = stake->round_ends_in_seconds;
   const std::string about = left ? "about " + format_duration(*left) : "this round";
   return fmt::format("resumed within the round ({}) nothing is lost; later its {} steps in round {} are lost", about,
-                     stake->inner_steps, stake->round);
+                     stake->inner_steps, round_number(stake->round));
 }
 
 // An agent of before knows no such method: nothing is paused then, not all.

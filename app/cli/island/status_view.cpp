@@ -9,6 +9,7 @@
 
 #include "app/cli/contribution_text.h"
 #include "app/cli/text.h"
+#include "net/base/round_words.h"
 #include "net/check/figures.h"
 #include "net/control/node_state.h"
 #include "net/control/told.h"
@@ -56,7 +57,7 @@ std::vector<std::string> training_facts(const nlohmann::json& state, const Conso
   if (!told::line(state, "run_name").empty()) facts.push_back("run " + told::line(state, "run_name"));
   if (!told::line(state, "name").empty()) facts.push_back("as " + told::line(state, "name"));
   if (count(state, "inner_steps") > 0) {
-    facts.push_back(fmt::format("round {}", count(state, "round")));
+    facts.push_back(fmt::format("round {}", round_number(static_cast<std::uint32_t>(count(state, "round")))));
     facts.push_back(fmt::format("step {}/{}", count(state, "inner_step"), count(state, "inner_steps")));
     facts.push_back("loss " + format_loss(figure(state, "loss_nats")));
     facts.push_back(format_rate(figure(state, "tokens_per_second")));
@@ -89,8 +90,10 @@ std::vector<std::string> sync_facts(const nlohmann::json& state) {
   std::string last = "-";
   if (has_number(state, "last_sync_seconds")) {
     last = format_duration(figure(state, "last_sync_seconds"));
-    last += has_number(state, "accepted_round") ? fmt::format(", round {} accepted", count(state, "accepted_round"))
-                                                : ", nothing accepted since the trainer started";
+    last += has_number(state, "accepted_round")
+                ? fmt::format(", round {} accepted",
+                              round_number(static_cast<std::uint32_t>(count(state, "accepted_round"))))
+                : ", nothing accepted since the trainer started";
   }
   std::vector<std::string> facts{
       "next sync " + (has_number(state, "next_sync_seconds") ? "~" + format_duration(figure(state, "next_sync_seconds"))
@@ -100,7 +103,7 @@ std::vector<std::string> sync_facts(const nlohmann::json& state) {
     facts.push_back(fmt::format("a round needs {}", format_number_of(count(state, "islands_needed"), "island")));
   }
   if (has_number(state, "safe_outer_step")) {
-    facts.push_back(fmt::format("safe up to outer step {}", count(state, "safe_outer_step")));
+    facts.push_back(fmt::format("safe {}", after_round(static_cast<std::uint32_t>(count(state, "safe_outer_step")))));
   }
   return facts;
 }

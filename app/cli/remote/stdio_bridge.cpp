@@ -66,7 +66,7 @@ class Bridge {
       look_at_command();
     }
     end_command();
-    return ok_status();
+    return lost_ ? Status(*lost_) : ok_status();
   }
 
  private:
@@ -75,6 +75,7 @@ class Bridge {
       const ssize_t count = ::write(options_.output, line.data(), line.size());
       if (count < 0 && errno == EINTR) continue;
       if (count <= 0) {
+        if (errno != EPIPE) lost_ = errno_error("write to", "standard output");  // else the other side has gone
         closed_ = true;
         return;
       }
@@ -225,6 +226,7 @@ class Bridge {
   std::unique_ptr<PipedProcess> command_;
   nlohmann::json command_id_;
   bool closed_ = false;
+  std::optional<Error> lost_;
 };
 
 }  // namespace

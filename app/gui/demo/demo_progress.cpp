@@ -17,6 +17,7 @@
 #include "app/gui/look/format.h"
 #include "app/gui/look/icons.h"
 #include "app/gui/parts/plain_label.h"
+#include "net/base/round_words.h"
 
 namespace atl {
 namespace {
@@ -115,7 +116,7 @@ void DemoProgress::refresh() {
   } else if (state == nullptr || runner_.seconds() == 0) {
     set_plain_text(what_, tr("Getting ready\u2026"));
   } else {
-    set_plain_text(what_, tr("Round %1").arg(text::count(state->outer_step)));
+    set_plain_text(what_, tr("Round %1").arg(text::count(round_number(state->outer_step))));
   }
   what_->setAccessibleName(what_->text());
   const int limit = runner_.wish().minutes * 60;

@@ -142,7 +142,7 @@ void DemoRunner::lookAtHub() {
 
 void DemoRunner::takeHub(const HubState& now) {
   if (!training_.isValid() && now.round_open && now.phase != HubPhase::kWaiting) training_.start();
-  for (const HubState::Round& round : now.rounds) losses_[round.round] = round.mean_loss_nats;
+  for (const HubState::Round& round : now.rounds) losses_[round.round + 1] = round.mean_loss_nats;
   for (const auto& validation : {now.first_validation, now.last_validation}) {
     if (validation) validations_[validation->outer_step] = validation->loss_nats;
   }

@@ -167,8 +167,13 @@ void HubPage::showState(const HubState& state) {
   reached_->setAccessibleName(tr("Reached at: %1").arg(reached_->text()));
   figures_->show(state, hub_.serving());
   std::map<unsigned, double> mean, validation;
-  for (const HubState::Round& round : state.rounds) mean[round.round] = round.mean_loss_nats;
-  if (state.last_validation) validation[state.last_validation->outer_step] = state.last_validation->loss_nats;
+  for (const HubState::Past& piece : state.past) {
+    if (piece.mean_loss_nats > 0) mean[piece.round + piece.rounds] = piece.mean_loss_nats;
+  }
+  if (mean.empty()) {  // a hub of before tells of the newest rounds alone
+    for (const HubState::Round& round : state.rounds) mean[round.round + 1] = round.mean_loss_nats;
+  }
+  for (const HubState::Validation& one : state.validations) validation[one.outer_step] = one.loss_nats;
   sketch_->setLosses(mean, validation);
   tasks_->setEvaluations(state.evaluations);
   tasks_->setVisible(!tasks_->isEmpty());
@@ -221,7 +226,7 @@ void HubPage::askToGoBack() {
   const auto& state = hub_.state();
   if (!state || !state->standstill || !state->standstill->back_to) return;
   const std::uint32_t to = *state->standstill->back_to;
-  ask(tr("Go back to outer step %1?").arg(to),
+  ask(tr("Go back to the state after round %1?").arg(to),
       tr("The rounds that were committed after it are undone, and their data are trained on again. If an island that "
          "holds a newer state can come back, wait for it instead."),
       tr("&Go back"), [this, to] { hub_.rollBack(to); });

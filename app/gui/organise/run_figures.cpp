@@ -5,6 +5,7 @@
 #include "app/gui/look/format.h"
 #include "app/gui/parts/stat_tile.h"
 #include "app/gui/parts/tile_row.h"
+#include "net/base/round_words.h"
 
 namespace atl {
 namespace {
@@ -40,7 +41,8 @@ RunFigures::RunFigures(QWidget* parent) : QWidget(parent) {
 
 void RunFigures::show(const HubState& state, bool now) {
   const QString of = state.max_rounds > 0 ? tr("of %1").arg(text::count(state.max_rounds)) : QString();
-  round_->setFigure(text::count(state.outer_step), of, now ? phase_word(state) : QString());
+  const std::uint64_t round = state.round_open ? round_number(state.outer_step) : state.outer_step;
+  round_->setFigure(text::count(round), of, now ? phase_word(state) : QString());
   if (state.rounds.empty()) {
     loss_->setFigure(QString("\u2013"), {}, tr("after the first round"));
   } else {
@@ -56,9 +58,8 @@ void RunFigures::show(const HubState& state, bool now) {
     speed += island.tokens_per_second;
   }
   islands_->setFigure(text::count(here), {},
-                      // Outer step 1 is what came of round 0.
                       state.safe_outer_step.value_or(0) > 0
-                          ? tr("safe on disks up to round %1").arg(text::count(*state.safe_outer_step - 1))
+                          ? tr("safe on disks up to round %1").arg(text::count(*state.safe_outer_step))
                           : tr("a run begins with %1").arg(text::count(state.min_islands)));
   speed_->setFigure(text::compact(speed), tr("tokens/s"));
   for (StatTile* tile : {round_, loss_, islands_, speed_}) tile->setGreyed(!now);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "net/base/round_words.h"
+
 namespace atl {
 namespace {
 
@@ -54,7 +56,7 @@ std::vector<PlotMark> round_marks(const Series& syncs, const std::vector<RoundRo
   // The newest round that was synchronised belongs to the newest point, and so on backwards.
   std::vector<std::uint32_t> numbers;
   for (const RoundRow& row : rounds) {
-    if (row.ended && row.sync_seconds) numbers.push_back(row.round);
+    if (row.ended && row.sync_seconds) numbers.push_back(static_cast<std::uint32_t>(round_number(row.round)));
   }
   const std::size_t count = std::min(syncs.size(), kMarkedRounds);
   for (std::size_t back = 0; back < count; ++back) {

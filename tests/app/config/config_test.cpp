@@ -107,7 +107,7 @@ void ConfigTest::a_defect_is_named_with_its_line_data() {
   QTest::newRow("gpus") << "[island]\ngpus = \"0-\"\n"
                         << "line 2: island.gpus: '0-' names no GPUs; say all, none, or numbers from 0 to 63";
   QTest::newRow("steps") << "[checkpoints]\nkeep_rounds = \"12, x\"\n"
-                         << "must be outer steps, for instance 12, several apart by commas";
+                         << "must be rounds, for instance 12, several apart by commas";
   QTest::newRow("endpoint") << "[store]\nendpoint = \"store.example:9000\"\n"
                             << "line 2: store.endpoint = 'store.example:9000': must be https://HOST";
   QTest::newRow("endpoint with a path") << "[store]\nendpoint = \"https://store.example/bucket\"\n"

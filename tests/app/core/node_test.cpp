@@ -301,7 +301,7 @@ void NodeTest::events_become_sentences_data() {
   row("power", "gpu.alert", R"({"kind":"power","cap_watts":400,"text":"needs root"})", Alert::Level::kWarning,
       "needs root");
   row("failed attempt", "sync.phase", R"({"phase":"failed","round":7,"attempt":1,"seconds":3.5,"bytes":0})",
-      Alert::Level::kWarning, "round 7");
+      Alert::Level::kWarning, "round 8");
   row("joined", "join.done", R"({"ok":true,"text":"joined gcide"})", Alert::Level::kInfo, "joined gcide");
   row("not joined", "join.done", R"({"ok":false,"code":"invite_used","message":"it was used"})", Alert::Level::kError,
       "it was used");

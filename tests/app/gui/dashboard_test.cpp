@@ -49,11 +49,11 @@ class DashboardTest : public QObject {
     QCOMPARE(tile("next_sync")->value(), QString("65 s"));
     QCOMPARE(scene_->text("tokens"), QString("37815386112"));
     QCOMPARE(scene_->text("rounds_accepted"), QString("42"));
-    QCOMPARE(scene_->text("accepted"), QString("in round 41"));
+    QCOMPARE(scene_->text("accepted"), QString("in round 42"));
     QCOMPARE(scene_->text("sent"), QString("11.8 GB"));
     QCOMPARE(scene_->text("time_trained"), QString("3 h 23 min"));
-    QCOMPARE(scene_->text("outer_step"), QString("42 applied"));
-    QCOMPARE(scene_->text("safe"), QString("up to outer step 42"));
+    QCOMPARE(scene_->text("outer_step"), QString("42"));
+    QCOMPARE(scene_->text("safe"), QString("up to round 42"));
     QCOMPARE(scene_->text("disk"), QString("812 GB"));
     QVERIFY2(scene_->text("gpus").startsWith("8 \u00D7 H100"), qPrintable(scene_->text("gpus")));
     QCOMPARE(scene_->find<QProgressBar>("round_bar")->value(), 371);
@@ -104,7 +104,7 @@ class DashboardTest : public QObject {
     scene_->agent.say({{"accepted_round", 31u}});
     open(PageId::kOverview);
 
-    QTRY_COMPARE(scene_->text("accepted"), QString("in round 31\nnothing of later rounds was"));
+    QTRY_COMPARE(scene_->text("accepted"), QString("in round 32\nnothing of later rounds was"));
   }
 
   void a_hub_that_does_not_answer_is_said_with_its_cause_until_it_does() {

@@ -33,7 +33,7 @@ class MainWindowTest : public QObject {
     scene_->open();
 
     QTRY_COMPARE(scene_->text("state"), QString("Training"));
-    QCOMPARE(scene_->text("run"), QString("run atlas-150m \u00B7 round 42"));
+    QCOMPARE(scene_->text("run"), QString("run atlas-150m \u00B7 round 43"));
     QCOMPARE(scene_->text("age"), QString("Updated now"));
     QCOMPARE(scene_->find<QProgressBar>("step")->text(), QString("step 371 of 500"));
     QCOMPARE(scene_->window->windowTitle(), QString("Training: atlas-150m - Atoll"));

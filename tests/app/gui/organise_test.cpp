@@ -264,15 +264,15 @@ void OrganiseTest::a_hub_that_serves_shows_who_takes_part() {
   QVERIFY(!find<Notice>("hub_notice")->says());
 }
 
-// Outer step 12 is what came of the rounds 0 to 11.
+// Twelve rounds are committed, and the thirteenth is under way.
 void OrganiseTest::the_round_under_way_is_not_called_safe() {
   HubState state = serving_state();
   state.safe_outer_step = state.outer_step;
   hub_agent_->answer("state.get", state.to_json());
   open(/*made=*/true);
 
-  QTRY_COMPARE(find<StatTile>("round")->value(), QString("12"));
-  QCOMPARE(find<StatTile>("present")->accessibleName(), QString("Islands here: 1, safe on disks up to round 11"));
+  QTRY_COMPARE(find<StatTile>("round")->value(), QString("13"));
+  QCOMPARE(find<StatTile>("present")->accessibleName(), QString("Islands here: 1, safe on disks up to round 12"));
 }
 
 namespace {

@@ -212,8 +212,8 @@ class PlotTest : public QObject {
 
     QCOMPARE(marks.size(), 4u);
     QCOMPARE(marks[3].x, 2500.0);
-    QCOMPARE(marks[3].number, std::optional(43u));
-    QCOMPARE(marks[1].number, std::optional(41u));
+    QCOMPARE(marks[3].number, std::optional(44u));
+    QCOMPARE(marks[1].number, std::optional(42u));
     QVERIFY(!marks[0].number);  // not known here
   }
 

@@ -108,6 +108,7 @@ class HistoryTest : public QObject {
  private Q_SLOTS:
   void steps_become_series();
   void a_round_is_told_with_its_phases();
+  void a_states_validation_and_scores_are_told_with_the_round_that_made_it();
   void an_answer_has_no_more_points_than_asked_and_keeps_the_extremes();
   void what_is_old_is_told_by_fewer_points();
   void the_file_stays_within_its_bound();
@@ -175,6 +176,27 @@ void HistoryTest::a_round_is_told_with_its_phases() {
   QCOMPARE(round["accepted"].get<bool>(), true);
   QCOMPARE(round["phases"].size(), 2u);
   QCOMPARE(round["phases"][0].dump(), std::string(R"({"attempt":2,"bytes":77,"name":"quantise","seconds":1.5})"));
+}
+
+void HistoryTest::a_states_validation_and_scores_are_told_with_the_round_that_made_it() {
+  Fixture history;
+  history.tell(event_of("round.begin", kTime, training(7, 0, 3).to_json()));
+  history.tell(event_of("state.validated", kTime, {{"outer_step", 0}, {"loss_nats", 9.5}}));  // no round made that
+  history.tell(event_of("state.validated", kTime + 1, {{"outer_step", 8}, {"loss_nats", 2.25}}));
+  const nlohmann::json figures = {{{"metric", "acc"}, {"value", 0.5}}, {{"metric", "acc_norm"}, {"value", 0.25}}};
+  history.tell(event_of("state.evaluated", kTime + 2, {{"outer_step", 8}, {"task", "capitals"}, {"figures", figures}}));
+  history.feed->flush();
+
+  const auto answer = list_rounds(*history.store, nlohmann::json::object());
+
+  QVERIFY2(answer.ok(), answer.ok() ? "" : answer.error().message.c_str());
+  QCOMPARE((*answer)["rounds"].size(), 1u);
+  const nlohmann::json round = (*answer)["rounds"][0];
+  QCOMPARE(round["round"].get<int>(), 7);
+  QCOMPARE(round["validation_loss_nats"].get<double>(), 2.25);
+  const nlohmann::json scores = {{{"task", "capitals"}, {"metric", "acc"}, {"value", 0.5}},
+                                 {{"task", "capitals"}, {"metric", "acc_norm"}, {"value", 0.25}}};
+  QCOMPARE(round["scores"].dump(), scores.dump());
 }
 
 void HistoryTest::an_answer_has_no_more_points_than_asked_and_keeps_the_extremes() {

@@ -134,6 +134,8 @@ inline std::vector<ControlEvent> event_samples() {
                            .loss_nats = 2.5,
                            .state_hash = std::string(64, 'a')},
           event::RoundDone{.round = 43, .islands = 7},  // of a round that began before its trainer
+          event::Validated{.outer_step = 43, .loss_nats = 2.25},
+          event::Evaluated{.outer_step = 43, .task = "capitals", .figures = {{"acc", 0.5}, {"acc_norm", 0.25}}},
           event::AttemptBegin{.round = 42,
                               .fragment = FragmentId{1},
                               .attempt = 2,

@@ -85,6 +85,8 @@ class HubServerTest : public QObject {
   void an_island_that_vanishes_does_not_stop_the_others();
   void an_island_whose_connection_breaks_comes_back_and_trains_on();
   void a_joiner_recovers_and_takes_part();
+  void an_island_is_found_by_the_name_that_it_has_now();
+  void a_finished_run_does_not_go_back();
   void an_island_that_is_not_in_the_roster_is_refused_for_good();
   void a_hub_that_restarts_goes_on_where_it_was();
   void a_state_that_nobody_keeps_is_gone_back_to_by_force_alone();
@@ -111,6 +113,8 @@ void HubServerTest::three_islands_commit_three_rounds_with_equal_hashes() {
   const HubState state = hub.server().state();
   QCOMPARE(state.outer_step, 3u);
   QCOMPARE(state.rounds.size(), std::size_t{3});
+  QCOMPARE(state.past.size(), std::size_t{3});
+  QCOMPARE(state.past.back().tokens, state.rounds.back().tokens);
   for (const HubState::Round& round : state.rounds) {
     QCOMPARE(round.members, 3u);
     QCOMPARE(round.attempts, 1u);
@@ -174,6 +178,32 @@ void HubServerTest::a_joiner_recovers_and_takes_part() {
   }));
 }
 
+void HubServerTest::an_island_is_found_by_the_name_that_it_has_now() {
+  LoopbackHub hub(loopback_run(1, 0));
+  const Identity identity = hub.enrol("attic");
+
+  const PuppetIsland island(hub.address(), identity, /*reachable=*/true, "basement");
+
+  QVERIFY(hub.wait(committed(1)));
+  const auto enrolled = enrolled_islands(hub.directory());
+  QVERIFY(enrolled.ok());
+  QCOMPARE(enrolled->size(), std::size_t{1});
+  QCOMPARE(enrolled->front().name, std::string("basement"));
+  QCOMPARE(hub.server().state().islands.front().name, std::string("basement"));
+}
+
+void HubServerTest::a_finished_run_does_not_go_back() {
+  LoopbackHub hub(loopback_run(1, 2));
+  const Islands islands = join(hub, 1);
+  QVERIFY(hub.wait([](const HubState& state) { return state.finished; }));
+
+  const Status refused = hub.server().roll_back(OuterStep{1}, "", /*force=*/true);
+
+  QVERIFY(!refused.ok());
+  QVERIFY2(refused.error().message.find("the run is finished") != std::string::npos, refused.error().message.c_str());
+  QCOMPARE(hub.server().state().outer_step, 2u);
+}
+
 void HubServerTest::an_island_that_is_not_in_the_roster_is_refused_for_good() {
   LoopbackHub hub(loopback_run(1, 0));
   const auto authority = CertificateAuthority::load(hub.directory() / "authority");
@@ -222,7 +252,8 @@ void HubServerTest::a_state_that_nobody_keeps_is_gone_back_to_by_force_alone() {
   const Status refused = hub.server().roll_back(OuterStep{1}, "a try");
 
   QCOMPARE(refused.error().code, ErrorCode::kNotFound);
-  QVERIFY2(refused.error().message.find("keeps outer step 1") != std::string::npos, refused.error().message.c_str());
+  QVERIFY2(refused.error().message.find("keeps the state after round 1") != std::string::npos,
+           refused.error().message.c_str());
   const std::uint32_t then = hub.server().state().outer_step;
   QVERIFY(hub.wait(committed(then + 2)));  // it goes on as if nobody had asked
   QVERIFY(hub.server().roll_back(OuterStep{1}, "a try", /*force=*/true).ok());
@@ -296,7 +327,7 @@ void HubServerTest::islands_that_cannot_be_dialled_are_found_out_and_dial_their_
 void HubServerTest::others_dial_the_host_that_an_island_names_where_it_answers_there_alone() {
   LoopbackHub hub(loopback_run(3, 0));
   const auto join_naming = [&](const char* name, const char* host) {
-    return std::make_unique<PuppetIsland>(hub.address(), hub.enrol(name), true, host);
+    return std::make_unique<PuppetIsland>(hub.address(), hub.enrol(name), true, std::string(), host);
   };
   Islands islands;
   islands.push_back(join_naming("plain", ""));

@@ -103,8 +103,9 @@ int LoopbackHub::count(const std::string& event) const {
 
 // ---- an island
 
-PuppetIsland::PuppetIsland(Address hub, const Identity& identity, bool reachable, std::string advertised)
-    : advertised_(std::move(advertised)) {
+PuppetIsland::PuppetIsland(Address hub, const Identity& identity, bool reachable, std::string name,
+                           std::string advertised)
+    : name_(std::move(name)), advertised_(std::move(advertised)) {
   if (reachable) {
     const auto admit = [](const PeerCertificate&) { return ok_status(); };
     listener_ = must(PeerListener::start({.bind = {"127.0.0.1", 0}}, must(TlsContext::island_server(identity)), admit,
@@ -134,6 +135,7 @@ IslandHello PuppetIsland::hello() const {
   IslandHello hello;
   hello.software = "puppet";
   hello.advertised_host = advertised_;
+  hello.display_name = name_;
   hello.listen_port = listener_ ? listener_->port() : 1;
   if (!state_hash_.empty()) {
     hello.outer_step = OuterStep{outer_step_};

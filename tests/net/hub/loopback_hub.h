@@ -52,8 +52,9 @@ RunConfig loopback_run(std::uint32_t islands, std::uint32_t max_rounds);
 class PuppetIsland {
  public:
   // An island that is not reachable announces a port at which nobody listens.
-  // `advertised`: the host that it names.
-  PuppetIsland(Address hub, const Identity& identity, bool reachable = true, std::string advertised = {});
+  // `name`: as it calls itself; empty: as it enrolled. `advertised`: the host that it names.
+  PuppetIsland(Address hub, const Identity& identity, bool reachable = true, std::string name = {},
+               std::string advertised = {});
   ~PuppetIsland();  // as kill -9 does: without a word, as far as the mesh client lets it
 
   void hold(bool held) { held_ = held; }  // while held it answers nothing
@@ -73,6 +74,7 @@ class PuppetIsland {
   void answer(const HubMessage& message);
   IslandHello hello() const;
 
+  const std::string name_;
   const std::string advertised_;
   std::atomic<bool> stop_{false}, held_{false}, finished_{false};
   std::atomic<std::uint32_t> outer_step_{0};

@@ -105,7 +105,7 @@ void ModelExportTest::the_card_says_what_is_known() {
   exported({.run_id = "0123456789abcdef", .run_name = "first", .run = run}, "much");
 
   QVERIFY(card("little").starts_with("---\nlibrary_name: transformers\n"));
-  QVERIFY(card("little").find("first \\| run (0123456789abcdef); the outer parameters after outer step 7") !=
+  QVERIFY(card("little").find("first \\| run (0123456789abcdef); the outer parameters after round 7") !=
           std::string::npos);
   QVERIFY(card("little").find("## Training") == std::string::npos);
   QVERIFY(card("much").find("| inner steps a round (H) | 123 |") != std::string::npos);
@@ -252,7 +252,7 @@ void ModelExportTest::a_named_outer_step_is_exported_or_said_not_to_be_there() {
   QVERIFY(read_model_directory(path("seven"))->parameters == parameters_);
   QVERIFY(read_model_directory(path("nine"))->parameters == later);
   QCOMPARE(none.error().code, ErrorCode::kNotFound);
-  QVERIFY(none.error().message.find("outer step 8") != std::string::npos);
+  QVERIFY(none.error().message.find("the state after round 8") != std::string::npos);
   QVERIFY(!std::filesystem::exists(path("eight")));
 }
 

@@ -1,0 +1,14 @@
+// A run as its hub sees it, as lines for a person. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/cli/console.h"
+#include "net/control/hub_state.h"
+
+namespace atl {
+
+std::vector<std::string> hub_status_lines(const HubState& state, const Console& console);
+
+}  // namespace atl
