@@ -353,6 +353,10 @@ void Agent::Impl::look_at_trainer() {
     join_stages_.trainer_ended(ended->exit.text);
   }
   tell(*seen);
+  const auto& exit = supervisor_.last_exit();
+  if (trainer_.pid() == 0 && exit && is_failure_of_machine(exit->cause)) {
+    join_task_.trainer_failed(supervisor_.phase() == Supervisor::Phase::kFailed);
+  }
 }
 
 void Agent::Impl::tell(const SupervisorEvent& event) {

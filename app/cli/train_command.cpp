@@ -108,9 +108,9 @@ Status join_own_hub(const Train& command, const HubHome& hub, std::uint16_t port
 }
 
 Status run(Train& command, CommandContext& context) {
-  const std::filesystem::path directory = std::filesystem::absolute(command.directory);
-  const HubHome hub{directory / "hub"};
-  const AgentHome home = agent_home_in(directory / "island");
+  const TrainHome train{std::filesystem::absolute(command.directory)};
+  const HubHome hub = train.hub();
+  const AgentHome home = agent_home_in(train.island().directory);
   ATOLL_ASSIGN_OR_RETURN(const DeviceChoice device, device_of(command, home));
   ATOLL_RETURN_IF_ERROR(prepare_run(command, hub, device, context.interrupt));
   spdlog::set_level(spdlog::level::warn);  // the island's lines say it all
@@ -120,7 +120,7 @@ Status run(Train& command, CommandContext& context) {
   options.listen = {"127.0.0.1", 0};
   ATOLL_ASSIGN_OR_RETURN(const auto server, HubServer::start(options, {}));
   ATOLL_RETURN_IF_ERROR(join_own_hub(command, hub, server->port(), device, home.island, context.interrupt));
-  return train_in_foreground(home, "atoll train --dir " + command.directory, context);
+  return train_in_foreground(home, "atoll train --dir " + command.directory, context).status;
 }
 
 }  // namespace
