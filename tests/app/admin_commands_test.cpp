@@ -15,6 +15,7 @@
 #include "net/hub/hub_store.h"
 #include "net/wire/invite.h"
 #include "tests/app/cli_run.h"
+#include "tests/net/hub/loopback_hub.h"
 
 using namespace atl;
 using atl::test::CliOutcome;
@@ -82,6 +83,8 @@ class AdminCommandsTest : public QObject {
   void an_island_is_removed_by_its_name_where_one_alone_has_it();
   void an_invite_is_listed_and_taken_back();
   void a_hub_comes_back_from_its_backup();
+  void a_backup_in_a_directory_is_named_by_run_and_time();
+  void what_no_round_could_follow_is_refused();
   void what_is_no_backup_is_refused_data();
   void what_is_no_backup_is_refused();
   void a_dataset_may_move_but_not_change();
@@ -173,7 +176,11 @@ void AdminCommandsTest::a_hub_comes_back_from_its_backup() {
   QVERIFY2(saved.exit_code == 0, saved.err.c_str());
   struct stat info {};
   QVERIFY(::stat(file.c_str(), &info) == 0 && (info.st_mode & 0777) == 0600);
-  QCOMPARE(atoll({"hub", "backup", file, "--home", home}).exit_code, static_cast<int>(kExitUsage));
+  const CliOutcome again = atoll({"hub", "backup", file, "--home", home});
+  QCOMPARE(again.exit_code, static_cast<int>(kExitUsage));
+  QVERIFY2(contains(again.err, "--force"), again.err.c_str());
+  std::filesystem::resize_file(file, 100);
+  QCOMPARE(atoll({"hub", "backup", file, "--force", "--home", home}).exit_code, 0);
   QCOMPARE(atoll({"hub", "restore", file, "--home", home}).exit_code, static_cast<int>(kExitUsage));
   hub.reset();
   const std::string other = atoll.path("hub-restored").string();
@@ -183,6 +190,42 @@ void AdminCommandsTest::a_hub_comes_back_from_its_backup() {
   QVERIFY(contains(atoll({"hub", "islands", "--home", other}).out, island));
   QCOMPARE(atoll({"hub", "config", "--home", other}).out, atoll({"hub", "config", "--home", home}).out);
   QVERIFY(HubServer::start({.directory = other, .listen = {"127.0.0.1", 0}, .advertised = {}}, {}).ok());
+}
+
+void AdminCommandsTest::a_backup_in_a_directory_is_named_by_run_and_time() {
+  CliRun atoll;
+  const auto hub = atoll.start_hub();
+  const std::filesystem::path directory = atoll.path("backups");
+  std::filesystem::create_directory(directory);
+
+  const CliOutcome saved =
+      atoll({"hub", "backup", directory.string(), "--force", "--home", atoll.path("hub-first").string()});
+
+  QVERIFY2(saved.exit_code == 0, saved.err.c_str());
+  QCOMPARE(std::distance(std::filesystem::directory_iterator(directory), {}), std::ptrdiff_t{1});
+  const std::string file = std::filesystem::directory_iterator(directory)->path().string();
+  static const QRegularExpression kName("/hub-first-\\d{4}-\\d\\d-\\d\\d-\\d{6}\\.tar$");
+  QVERIFY2(kName.match(QString::fromStdString(file)).hasMatch(), file.c_str());
+  QVERIFY2(contains(saved.out, file), saved.out.c_str());
+  QCOMPARE(atoll({"hub", "restore", file, "--home", atoll.path("restored").string()}).exit_code, 0);
+}
+
+void AdminCommandsTest::what_no_round_could_follow_is_refused() {
+  LoopbackHub hub(loopback_run(1, 1));
+  CliRun atoll;
+  const std::string home = hub.directory().string();
+  const CliOutcome late = atoll({"hub", "mixture", "--home", home, "--weights", "web=1", "--from-round", "1"});
+  const PuppetIsland island(hub.address(), hub.enrol("attic"));
+  QVERIFY(hub.wait([](const HubState& state) { return state.finished; }, 60));
+
+  const CliOutcome mixture = atoll({"hub", "mixture", "--home", home, "--weights", "web=1"});
+  const CliOutcome decay = atoll({"hub", "decay", "--home", home, "--rounds", "5"});
+
+  QVERIFY2(late.exit_code == kExitUsage && contains(late.err, "round 1 never comes"), late.err.c_str());
+  for (const CliOutcome& outcome : {mixture, decay}) {
+    QCOMPARE(outcome.exit_code, static_cast<int>(kExitUsage));
+    QVERIFY2(contains(outcome.err, "is finished, after 1 round"), outcome.err.c_str());
+  }
 }
 
 void AdminCommandsTest::what_is_no_backup_is_refused_data() {
