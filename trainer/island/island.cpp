@@ -296,7 +296,9 @@ Result<OuterStep> Island::Impl::export_model(const std::filesystem::path& direct
   const auto outer = this->outer();
   if (!outer) return Error{ErrorCode::kNotFound, kNoModelYet};
   ModelCard card{.run_id = run_.run_id, .run_name = run_.name, .run = run_};
-  card.contributors = ask_contributors(options_.identity, options_.hub_addresses);
+  auto contributors = ask_contributors(options_.identity, options_.hub_addresses);
+  if (contributors.ok()) card.contributors = std::move(*contributors);
+  if (!contributors.ok()) spdlog::warn("export contributors=none error=\"{}\"", contributors.error().message);
   return export_outer_state(*outer, model_, std::move(card), options_.data_directory, directory, files);
 }
 
