@@ -167,6 +167,16 @@ void Island::Impl::on_kept(OuterStep round, const Status& kept) {
                                      kept.error().message));
 }
 
+// On the uploader's thread.
+void Island::Impl::on_uploaded(const IslandUploaded& how) {
+  on_trouble(Trouble::kUpload,
+             how.error.empty() ? ""
+                               : fmt::format("outer step {} could not be published: {}. Training goes on, and the hub "
+                                             "asks for it again",
+                                             how.outer_step.value, how.error));
+  send(how);
+}
+
 void Island::Impl::on_trouble(Trouble of, const std::string& text) {
   if (status_.set_trouble(of, text)) publish(StateNews::kChanged);
 }
