@@ -6,16 +6,18 @@
 #include <QRegularExpression>
 #include <QStandardPaths>
 #include <QtTest>
+#include <atomic>
 #include <nlohmann/json.hpp>
 
 #include "app/cli/service/service_install.h"
 #include "net/base/file.h"
+#include "net/control/control_server.h"
 #include "net/control/home.h"
+#include "net/control/hub_state.h"
 #include "net/enrol/client.h"
 #include "net/hub/hub_store.h"
 #include "net/wire/invite.h"
 #include "tests/app/cli_run.h"
-#include "tests/net/hub/loopback_hub.h"
 
 using namespace atl;
 using atl::test::CliOutcome;
@@ -23,6 +25,21 @@ using atl::test::CliRun;
 using atl::test::contains;
 
 namespace {
+
+// Of a run of one round.
+class OneRoundHub final : public ControlService {
+ public:
+  Result<nlohmann::json> call(std::string_view method, const nlohmann::json&) override {
+    if (method != "state.get") return Error{ErrorCode::kInvalidArgument, "it was asked"};
+    HubState state;
+    state.name = "first";
+    state.max_rounds = 1;
+    state.outer_step = finished ? 1 : 0;
+    state.finished = finished;
+    return state.to_json();
+  }
+  std::atomic<bool> finished{false};
+};
 
 // systemd as far as the service's commands ask it.
 class FakeSystemd {
@@ -211,18 +228,26 @@ void AdminCommandsTest::a_backup_in_a_directory_is_named_by_run_and_time() {
 }
 
 void AdminCommandsTest::what_no_round_could_follow_is_refused() {
-  LoopbackHub hub(loopback_run(1, 1));
   CliRun atoll;
-  const std::string home = hub.directory().string();
-  const CliOutcome late = atoll({"hub", "mixture", "--home", home, "--weights", "web=1", "--from-round", "1"});
-  const PuppetIsland island(hub.address(), hub.enrol("attic"));
-  QVERIFY(hub.wait([](const HubState& state) { return state.finished; }, 60));
+  const auto hub = atoll.start_hub();
+  const HubHome home{atoll.path("hub-first")};
+  OneRoundHub service;
+  const auto control = ControlServer::start(home.control_socket(), "atoll-hub", service);
+  QVERIFY(control.ok());
+  const auto mixture = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"hub", "mixture", "--home", home.directory.string(), "--weights", "web=1"});
+    return atoll(more);
+  };
+  const CliOutcome late = mixture({"--from-round", "1"});
+  const CliOutcome early = mixture({});
 
-  const CliOutcome mixture = atoll({"hub", "mixture", "--home", home, "--weights", "web=1"});
-  const CliOutcome decay = atoll({"hub", "decay", "--home", home, "--rounds", "5"});
+  service.finished = true;
+  const CliOutcome refused = mixture({});
+  const CliOutcome decay = atoll({"hub", "decay", "--home", home.directory.string(), "--rounds", "5"});
 
   QVERIFY2(late.exit_code == kExitUsage && contains(late.err, "round 1 never comes"), late.err.c_str());
-  for (const CliOutcome& outcome : {mixture, decay}) {
+  QVERIFY2(contains(early.err, "it was asked"), early.err.c_str());
+  for (const CliOutcome& outcome : {refused, decay}) {
     QCOMPARE(outcome.exit_code, static_cast<int>(kExitUsage));
     QVERIFY2(contains(outcome.err, "is finished, after 1 round"), outcome.err.c_str());
   }

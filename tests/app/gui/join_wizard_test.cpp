@@ -234,7 +234,7 @@ void JoinWizardTest::consent_says_which_run_it_is_and_what_it_costs() {
   const auto said = [&](const char* name) { return find<QLabel>(name)->text(); };
   QCOMPARE(said("joined_run"), QString("gcide-demo"));
   QCOMPARE(said("joined_operator"), QString("Ada"));
-  QCOMPARE(said("joined_model"), QString("llama, 1,234,567 parameters"));
+  QCOMPARE(said("joined_model"), QString("llama, 1234567 parameters"));
   QCOMPARE(said("each_round"), QString("up to 2.5 MB sent, and as much received; 9.9 MB to join"));
   QCOMPARE(said("disk"), QString("up to 52.0 MB"));
   QCOMPARE(said("memory"), QString("240 MB where the processor computes; where GPUs do, 220 MB and 2.1 GB of a card"));
@@ -242,7 +242,8 @@ void JoinWizardTest::consent_says_which_run_it_is_and_what_it_costs() {
 }
 
 void JoinWizardTest::a_run_that_was_joined_before_is_left_once_that_is_agreed_to() {
-  agent().say({{"state", "stopped"}, {"run_id", "run-0"}, {"run_name", "before"}});
+  agent().tell_state("state.changed", {{"state", "stopped"}, {"run_id", "run-0"}, {"run_name", "before"}});
+  QTRY_VERIFY(world_->node.state() && world_->node.state()->joined());
   go_to(JoinWizard::kConsent);
   QCOMPARE(notice("other_run")->kind(), Notice::Kind::kWarning);
   QVERIFY(notice("other_run")->sentence().contains("before"));
