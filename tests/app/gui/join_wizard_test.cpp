@@ -236,7 +236,7 @@ void JoinWizardTest::consent_says_which_run_it_is_and_what_it_costs() {
   QCOMPARE(said("joined_operator"), QString("Ada"));
   QCOMPARE(said("joined_model"), QString("llama, 1234567 parameters"));
   QCOMPARE(said("each_round"), QString("up to 2.5 MB sent, and as much received; 9.9 MB to join"));
-  QCOMPARE(said("disk"), QString("up to 52.0 MB"));
+  QCOMPARE(said("disk"), QString("up to 52 MB"));
   QCOMPARE(said("memory"), QString("240 MB where the processor computes; where GPUs do, 220 MB and 2.1 GB of a card"));
   QVERIFY(!notice("other_run")->says());
 }
