@@ -16,6 +16,7 @@
 #include "app/agent/rules_watch.h"
 #include "app/agent/service_notice.h"
 #include "app/agent/settings_watch.h"
+#include "app/agent/time_zone_watch.h"
 #include "app/agent/trainer_news.h"
 #include "net/base/mailbox.h"
 #include "net/base/unix_time.h"
@@ -128,6 +129,7 @@ class Agent::Impl final : public AgentControl {
   OwnersWish wish_;
   Supervisor supervisor_;
   SettingsWatch settings_{{options_.home.config_file, options_.home.settings_file()}};
+  TimeZoneWatch time_zone_;
   std::string settings_trouble_;  // why a change of them is not followed; empty: all is
   OwnersCaps caps_{options_.caps};
   IslandTrainer trainer_{options_.home,
@@ -323,6 +325,7 @@ void Agent::Impl::look_at_disk() {
 void Agent::Impl::turn() {
   if (wish_.pause_is_over()) settle_wish(Wish::kRun);
   rules_->gpus().set_paused(board_.facts().paused_gpus);  // which control methods change
+  time_zone_.turn(Clock::now());
   follow_settings();
   rules_->turn();
   follow_caps();
@@ -350,6 +353,10 @@ void Agent::Impl::look_at_trainer() {
     join_stages_.trainer_ended(ended->exit.text);
   }
   tell(*seen);
+  const auto& exit = supervisor_.last_exit();
+  if (trainer_.pid() == 0 && exit && is_failure_of_machine(exit->cause)) {
+    join_task_.trainer_failed(supervisor_.phase() == Supervisor::Phase::kFailed);
+  }
 }
 
 void Agent::Impl::tell(const SupervisorEvent& event) {

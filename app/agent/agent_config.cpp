@@ -13,12 +13,30 @@ std::optional<double> above_zero(const Config& config, std::string_view key) {
   return number > 0 ? std::optional(static_cast<double>(number)) : std::nullopt;
 }
 
+// As its join file has it, also once its owner left the run: the next join begins with it.
+std::map<std::string, std::string> joined_values(const IslandHome& home) {
+  const auto join = load_membership(home);
+  if (!join.ok()) return {};
+  return {{"island.name", join->display_name},
+          {"island.listen", to_string(join->bind)},
+          {"island.advertise", join->advertised_host},
+          {"island.region", join->region},
+          {"island.threads", std::to_string(join->threads)},
+          {"island.local_ranks", std::to_string(join->local_ranks)},
+          {"island.micro_batch", std::to_string(join->micro_batch)},
+          {"island.device", std::string(word_of(join->device))},
+          {"island.precision", std::string(word_of(join->precision))},
+          {"island.gpus", join->gpus}};
+}
+
 }  // namespace
 
 std::optional<double> gpu_power_limit(const Config& config) { return above_zero(config, "limits.gpu_power"); }
 
 ConfigSources config_sources(const AgentHome& home) {
-  return {home.config_file, home.settings_file(), environment_of_process()};
+  ConfigSources sources{home.config_file, home.settings_file(), environment_of_process()};
+  sources.joined = [island = home.island] { return joined_values(island); };
+  return sources;
 }
 
 StoreSettings store_settings(const Config& config) {

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "net/check/run_needs.h"
 #include "net/control/methods.h"
 #include "net/enrol/client.h"
 
@@ -58,6 +59,7 @@ event::InviteLooked InviteLook::ask(const Invite& invite, const AbortSignal& abo
             .code = std::string(to_string(hub.error().code)),
             .message = hub.error().message};
   }
+  const auto needs = run_needs_from_json(hub->run.needs);
   return {.ok = true,
           .invite = invite.id,
           .address = to_string(hub->address),
@@ -66,6 +68,7 @@ event::InviteLooked InviteLook::ask(const Invite& invite, const AbortSignal& abo
           .operator_name = hub->run.operator_name,
           .model = hub->run.model,
           .parameters = hub->run.parameters,
+          .costs = needs.ok() ? std::optional(costs_of(*needs)) : std::nullopt,
           .pin = to_hex(invite.authority_pin)};
 }
 

@@ -15,6 +15,7 @@
 #include "net/base/new_file.h"
 #include "net/base/printable.h"
 #include "net/base/unique_fd.h"
+#include "net/disk/kept_states.h"
 #include "net/enrol/client.h"
 #include "net/enrol/join_key.h"
 #include "net/tls/identity.h"
@@ -87,9 +88,18 @@ Status apply(const JoinRequest& request, JoinFile& join) {
   return Error{ErrorCode::kInvalidArgument, "--name is longer than 64 bytes"};
 }
 
+// How an island computes: what may fail on this machine.
+void take_choices(const JoinFile& from, JoinFile& join) {
+  join.local_ranks = from.local_ranks;
+  join.threads = from.threads;
+  join.micro_batch = from.micro_batch;
+  join.device = from.device;
+  join.precision = from.precision;
+  join.gpus = from.gpus;
+}
+
 // What another run left here is of that run: it is kept under its name, and found there when this home joins it again.
 Status change_run(const IslandHome& home, const std::string& from, const std::string& to) {
-  const auto place_of = [&](const std::string& run) { return home.directory / ("checkpoint." + run); };
   const auto move = [](const std::filesystem::path& old, const std::filesystem::path& now) -> Status {
     std::error_code failed;
     if (!std::filesystem::exists(old, failed)) return ok_status();
@@ -100,8 +110,8 @@ Status change_run(const IslandHome& home, const std::string& from, const std::st
                                              now.string(), moved.error().message)};
   };
   if (from == to) return ok_status();
-  ATOLL_RETURN_IF_ERROR(move(home.checkpoint(), place_of(from)));
-  return move(place_of(to), home.checkpoint());
+  ATOLL_RETURN_IF_ERROR(move(home.checkpoint(), home.checkpoint_of(from)));
+  return move(home.checkpoint_of(to), home.checkpoint());
 }
 
 Result<JoinOutcome> enrol_with(const JoinRequest& request, const IslandHome& home, const AbortSignal* interrupt,
@@ -131,9 +141,23 @@ Result<JoinOutcome> enrol_with(const JoinRequest& request, const IslandHome& hom
   ATOLL_RETURN_IF_ERROR(save_identity(home.identity(), enrolment->identity));
   ATOLL_RETURN_IF_ERROR(save_join_file(home.join_file(), join));
   forget_join_key(home.join_key_file());
+  std::error_code ignored;
+  std::filesystem::remove(home.left_file(), ignored);  // of a membership whose key is gone
   observer(JoinStage::kEnrol, StageStatus::kDone);
+  JoinFile without_it = join;
+  take_choices(JoinFile(), without_it);
   return JoinOutcome{
-      join, fmt::format("joined run {} as {} ({})", join.run_name, join.display_name, enrolment->identity.name.value)};
+      join, fmt::format("joined run {} as {} ({})", join.run_name, join.display_name, enrolment->identity.name.value),
+      std::move(without_it)};
+}
+
+Error belongs_to(const IslandHome& home, const JoinFile& before, const Invite& invite) {
+  return {
+      ErrorCode::kInviteOtherRun,
+      fmt::format("{} belongs to run {} already, the invite is for run {}; to leave {} for it say the same with --yes "
+                  "(its model stays in {}), or join from another directory with --home DIR",
+                  home.directory.string(), before.run_name, invite.run_name, before.run_name,
+                  home.checkpoint_of(before.run_id).string())};
 }
 
 // The membership that there is, or the one that was left.
@@ -153,6 +177,18 @@ bool was_removed(const JoinFile& join, const IslandHome& home, const AbortSignal
 }
 
 }  // namespace
+
+std::optional<JoinFile> other_run(const IslandHome& home, const std::optional<Invite>& invite) {
+  auto joined = load_join_file(home.join_file());
+  if (!joined.ok() || !invite || joined->run_id == invite->run_id) return std::nullopt;
+  return std::move(*joined);
+}
+
+bool has_trained_in_run_of(const JoinRequest& request, const IslandHome& home) {
+  const auto before = membership_of(home);
+  const bool same = before.ok() && (!request.invite || request.invite->run_id == before->run_id);
+  return same && !kept_states(home.checkpoint()).empty();
+}
 
 std::optional<DeviceChoice> device_of(const JoinRequest& request) {
   const auto device = parse_device_choice(request.device);
@@ -176,14 +212,8 @@ Result<JoinOutcome> join_run(const JoinRequest& request, const IslandHome& home,
   const bool left = !std::filesystem::exists(home.join_file(), ignored);
   const bool another = before.ok() && invite && invite->run_id != before->run_id;
   if (!before.ok()) return enrol_with(request, home, interrupt, consent, tell, invite->run_id);
-  if (another && left) return enrol_with(request, home, interrupt, consent, tell, before->run_id);
-  if (another) {
-    return Error{
-        ErrorCode::kInviteOtherRun,
-        fmt::format("{} belongs to run {} already, the invite is for run {}; join that one from another directory with "
-                    "--home DIR",
-                    home.directory.string(), before->run_name, invite->run_name)};
-  }
+  if (another && !left && !request.leave_other) return belongs_to(home, *before, *invite);
+  if (another) return enrol_with(request, home, interrupt, consent, tell, before->run_id);
   ATOLL_RETURN_IF_ERROR(load_identity(home.identity()));
   if (was_removed(*before, home, interrupt)) {
     if (invite) return enrol_with(request, home, interrupt, consent, tell, before->run_id);
@@ -195,11 +225,25 @@ Result<JoinOutcome> join_run(const JoinRequest& request, const IslandHome& home,
                     "atoll join --invite-stdin",
                     before->run_name)};
   }
-  ATOLL_RETURN_IF_ERROR(apply(request, *before));
-  ATOLL_RETURN_IF_ERROR(save_join_file(home.join_file(), *before));
+  JoinFile join = *before;
+  ATOLL_RETURN_IF_ERROR(apply(request, join));
+  ATOLL_RETURN_IF_ERROR(save_join_file(home.join_file(), join));
   for (const JoinStage stage : {JoinStage::kKey, JoinStage::kEnrol}) tell(stage, StageStatus::kDone);
-  return JoinOutcome{*before, fmt::format("back to run {} as {}{}", before->run_name, before->display_name,
-                                          invite ? " (joined before; the invite was not used)" : "")};
+  JoinFile without_it = join;
+  take_choices(*before, without_it);
+  return JoinOutcome{join,
+                     fmt::format("back to run {} as {}{}", join.run_name, join.display_name,
+                                 invite ? " (joined before; the invite was not used)" : ""),
+                     std::move(without_it)};
+}
+
+bool forget_what_failed(const IslandHome& home, const JoinOutcome& joined) {
+  if (joined.join.to_json() == joined.without_it.to_json()) return false;
+  std::error_code ignored;
+  const auto file = std::filesystem::exists(home.join_file(), ignored) ? home.join_file() : home.left_file();
+  const auto kept = load_join_file(file);
+  if (!kept.ok() || kept->to_json() != joined.join.to_json()) return false;  // somebody has changed it since
+  return save_join_file(file, joined.without_it).ok();
 }
 
 }  // namespace atl

@@ -24,23 +24,36 @@ struct JoinRequest {
   std::string device = {};              // parse_device_choice; empty: the same
   std::string precision = {};           // parse_precision_choice; empty: the same
   std::optional<int> micro_batch = {};  // 0: as many sequences at once as the memory allows; empty: the same
+  bool leave_other = false;             // the run that was joined, where the invite is for another one
 };
+
+// The run that the home belongs to, if the invite is for another one.
+std::optional<JoinFile> other_run(const IslandHome& home, const std::optional<Invite>& invite);
+// Whether the home holds a state of the run that the request joins.
+bool has_trained_in_run_of(const JoinRequest& request, const IslandHome& home);
 
 // On what it would have the island compute, of no GPU on the processor. None: it leaves that as it is.
 std::optional<DeviceChoice> device_of(const JoinRequest& request);
 
 struct JoinOutcome {
   JoinFile join;
-  std::string text;  // for a person: what happened
+  std::string text;     // for a person: what happened
+  JoinFile without_it;  // `join` without what the request says of how it computes
 };
+
+// What a join was told is not kept where nothing came of it: the next one is as if that had not been said. Whether
+// something was forgotten. `home` is the membership's, or that of one which was set aside.
+bool forget_what_failed(const IslandHome& home, const JoinOutcome& joined);
 
 // The stages kKey and kEnrol are running, then done, unless the joining ends in one.
 using JoinObserver = std::function<void(JoinStage stage, StageStatus status)>;
 
-// `consent` is asked before the invite is used; its error ends the joining. The run that was left with `atoll leave`
-// counts as joined before; one whose hub says that it has removed this island is joined anew, with a new key and by an
-// invite alone: kPermissionDenied without one.
-// `interrupt` costs no use of the invite: see enrol().
+// `consent` is asked before the invite is used; its error ends the joining. kInviteOtherRun where the home belongs to
+// another run, which is not to be left; one that is left keeps its states (IslandHome::checkpoint_of), and the home
+// belongs to it until the hub of the other one has granted the enrolment: its trainer is to have ended when `consent`
+// returns. The run that was left with `atoll leave` counts as joined before; one whose hub says that it has removed
+// this island is joined anew, with a new key and by an invite alone: kPermissionDenied without one. `interrupt` costs
+// no use of the invite: see enrol().
 Result<JoinOutcome> join_run(const JoinRequest& request, const IslandHome& home, const AbortSignal* interrupt,
                              const std::function<Status(const Invite&)>& consent, const JoinObserver& observer = {});
 

@@ -1,6 +1,7 @@
 #include "app/agent/join_task.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -12,7 +13,6 @@
 #include "net/base/new_file.h"
 #include "net/base/unix_time.h"
 #include "net/control/methods.h"
-#include "net/disk/kept_states.h"
 
 namespace atl {
 namespace {
@@ -22,6 +22,9 @@ Result<std::optional<int>> at_most(std::uint32_t most, const char* name, const s
   if (*value <= most) return std::optional(static_cast<int>(*value));
   return Error{ErrorCode::kInvalidArgument, fmt::format("{} must be a number from 0 to {}", name, most)};
 }
+
+constexpr std::chrono::seconds kTrainerEndTime{120};  // it is killed before
+constexpr std::chrono::milliseconds kLook{100};
 
 Error cancelled() { return {ErrorCode::kAborted, "the joining was cancelled"}; }
 
@@ -40,6 +43,7 @@ Result<JoinRequest> JoinTask::request_of(const nlohmann::json& json) const {
   ATOLL_ASSIGN_OR_RETURN(request.local_ranks, at_most(64, "local_ranks", params.local_ranks));
   ATOLL_ASSIGN_OR_RETURN(request.threads, at_most(1024, "threads", params.threads));
   ATOLL_ASSIGN_OR_RETURN(request.micro_batch, at_most(1 << 20, "micro_batch", params.micro_batch));
+  request.leave_other = params.leave;
   request.gpus = params.gpus;
   if (!request.gpus.empty()) ATOLL_RETURN_IF_ERROR(parse_gpu_list(request.gpus));
   request.device = params.device;
@@ -66,11 +70,12 @@ Result<nlohmann::json> JoinTask::join(const nlohmann::json& params) {
 Status JoinTask::checked(const JoinRequest& request, const AbortSignal& stop) {
   stage(JoinStage::kCheck, StageStatus::kRunning);
   if (check_) {
-    ATOLL_ASSIGN_OR_RETURN(const CheckReport report,
-                           check_({.full = false, .device = device_of(request)}, stop, [](const CheckRow&) {}));
+    ATOLL_ASSIGN_OR_RETURN(
+        const CheckReport report,
+        check_({.full = false, .device = device_of(request), .invite = request.invite}, stop, [](const CheckRow&) {}));
     const auto failed = std::ranges::find_if(
         report.rows, [](const CheckRow& row) { return row.verdict == Verdict::kFail && !is_silent_hub(row); });
-    if (failed != report.rows.end() && kept_states(control_.home().island.checkpoint()).empty()) {
+    if (failed != report.rows.end() && !has_trained_in_run_of(request, control_.home().island)) {
       return Error{ErrorCode::kPermissionDenied,
                    fmt::format("this machine fails the node check: {} {}; {} (atoll check shows all)", failed->id,
                                failed->text, failed->fix)};
@@ -80,24 +85,49 @@ Status JoinTask::checked(const JoinRequest& request, const AbortSignal& stop) {
   return ok_status();
 }
 
+// Of the run that is left: what it has on the disk is about to be set aside.
+Status JoinTask::end_trainer(const AbortSignal& stop) {
+  (void)control_.wish({.wish = Wish::kStop, .since_unix_seconds = unix_seconds_now()}, false);
+  const Deadline deadline = Deadline::after(kTrainerEndTime);
+  while (control_.board().facts().trainer_pid != 0) {
+    if (deadline.expired()) return Error{ErrorCode::kTimeout, "the trainer of the run that was joined does not end"};
+    pollfd wake{stop.fd(), POLLIN, 0};
+    (void)::poll(&wake, 1, static_cast<int>(kLook.count()));
+    if (stop.raised()) return cancelled();
+  }
+  return ok_status();
+}
+
 Result<JoinOutcome> JoinTask::join_checked(const JoinRequest& request, const AbortSignal& stop) {
   const IslandHome& home = control_.home().island;
-  ATOLL_ASSIGN_OR_RETURN(JoinOutcome joined,
-                         join_run(
-                             request, home, &stop, [&](const Invite&) { return checked(request, stop); },
-                             [this](JoinStage of, StageStatus status) { stage(of, status); }));
+  std::optional<WishFile> before;  // of the run that is left, should that come to nothing
+  const auto consent = [&](const Invite& invite) -> Status {
+    ATOLL_RETURN_IF_ERROR(checked(request, stop));
+    if (!other_run(home, invite)) return ok_status();
+    before = control_.board().facts().wish;
+    return end_trainer(stop);
+  };
+  Result<JoinOutcome> joined =
+      join_run(request, home, &stop, consent, [this](JoinStage of, StageStatus status) { stage(of, status); });
+  if (!joined.ok()) {
+    if (before) (void)control_.wish(*before, false);
+    return joined.error();
+  }
   const Status fit = checked(request, stop);  // for what the run asks
   if (fit.ok() && !stop.raised()) return joined;
+  (void)forget_what_failed(home, *joined);
   set_membership_aside();
   return fit.ok() ? cancelled() : fit.error();
 }
 
 void JoinTask::work(const JoinRequest& request, const AbortSignal& stop) {
   control_.tell_join({.kind = JoinNews::Kind::kBegan});
+  forget_failure();
   Result<JoinOutcome> joined = join_checked(request, stop);
   Status kept;
   // Before anybody may cancel a trainer that is to come: a later wish is not to be overruled by this one.
   if (joined.ok()) kept = control_.wish({.wish = Wish::kRun, .since_unix_seconds = unix_seconds_now()}, false);
+  if (joined.ok()) follow(*joined);
   Phase expected = Phase::kEnrolling;
   if (!phase_.compare_exchange_strong(expected, joined.ok() ? Phase::kFollowing : Phase::kNone)) {
     if (joined.ok()) set_membership_aside();
@@ -154,7 +184,31 @@ Result<nlohmann::json> JoinTask::cancel() {
       method::Cancelled{.cancelled = true, .warning = kept.ok() ? std::string() : kept.error().message});
 }
 
+void JoinTask::follow(std::optional<JoinOutcome> joined) {
+  const MutexLock lock(mutex_);
+  followed_ = std::move(joined);
+  has_failed_ = false;
+}
+
+// With what the join was told it does not do: the next one is not to begin with that.
+void JoinTask::forget_failure() {
+  const MutexLock lock(mutex_);
+  if (followed_ && has_failed_ && forget_what_failed(control_.home().island, *followed_)) {
+    spdlog::warn("join choices_kept=false");
+  }
+  followed_.reset();
+}
+
+void JoinTask::trainer_failed(bool given_up) {
+  {
+    const MutexLock lock(mutex_);
+    has_failed_ = followed_.has_value();
+  }
+  if (given_up) forget_failure();
+}
+
 void JoinTask::first_step_taken() {
+  follow({});
   Phase following = Phase::kFollowing;
   phase_.compare_exchange_strong(following, Phase::kNone);
 }

@@ -1,4 +1,5 @@
-// Joining as the agent does it for others: checks the machine, makes a key, enrols, and has the trainer started; each
+// Joining as the agent does it for others: checks the machine, ends the trainer of a run that is left for it, makes a
+// key, enrols, and has the trainer started; each
 // stage is told (join_stages.h). May be cancelled at any time until the first inner step. Owned by the agent.
 #pragma once
 
@@ -6,6 +7,7 @@
 
 #include "app/agent/agent_control.h"
 #include "app/agent/join_run.h"
+#include "net/base/mutex.h"
 #include "net/check/check_task.h"
 
 namespace atl {
@@ -21,8 +23,9 @@ class JoinTask {
   // is set aside, for the next join to come back to without a new invite.
   Result<nlohmann::json> cancel();
 
-  // The agent's loop: the first inner step was taken.
+  // The agent's loop: the first inner step was taken; or the trainer failed before, and another one comes, or none.
   void first_step_taken();
+  void trainer_failed(bool given_up);
 
  private:
   // kEnrolling, kFollowing: the trainer is on its way. Who changes it first decides, joining or cancelling.
@@ -32,13 +35,19 @@ class JoinTask {
   void work(const JoinRequest& request, const AbortSignal& stop);
   Result<JoinOutcome> join_checked(const JoinRequest& request, const AbortSignal& stop);
   Status checked(const JoinRequest& request, const AbortSignal& stop);
+  Status end_trainer(const AbortSignal& stop);
   void told(const Result<JoinOutcome>& joined, const Status& kept);
   void stage(JoinStage stage, StageStatus status);
   void set_membership_aside();
+  void follow(std::optional<JoinOutcome> joined);
+  void forget_failure();
 
   AgentControl& control_;
   const CheckTask::Check check_;
   std::atomic<Phase> phase_{Phase::kNone};
+  Mutex mutex_;
+  std::optional<JoinOutcome> followed_ ATOLL_GUARDED_BY(mutex_);  // whose first step is awaited
+  bool has_failed_ ATOLL_GUARDED_BY(mutex_) = false;              // a trainer of that one
 };
 
 }  // namespace atl

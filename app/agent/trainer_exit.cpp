@@ -9,12 +9,16 @@
 #include <csignal>
 
 #include "net/base/exit_code.h"
+#include "net/base/printable.h"
 #include "net/control/trainer_contract.h"
 
 namespace atl {
 namespace {
 
 constexpr std::string_view kErrorPrefix = "atoll-trainer: ";
+constexpr std::string_view kLogTime = "2026-01-01T00:00:00.000";  // with which a line of the log begins
+constexpr std::size_t kMostSaid = 300;                            // bytes of a line that is no error of its own
+constexpr int kNotStarted = 127;                                  // of the loader, which names the library
 
 std::string lower(std::string_view text) {
   std::string result(text);
@@ -32,6 +36,21 @@ std::string error_line(std::string_view words) {
   if (begin == std::string_view::npos || (begin > 0 && words[begin - 1] != '\n')) return {};
   words.remove_prefix(begin + kErrorPrefix.size());
   return std::string(words.substr(0, words.find('\n')));
+}
+
+// What it said last beside its log: of one that did not begin, the loader's reason. Empty: nothing.
+std::string last_line(std::string_view words) {
+  while (!words.empty()) {
+    const auto begin = words.find_last_of('\n', words.size() - 1) + 1;  // npos + 1 is 0
+    const std::string_view line = words.substr(begin);
+    words = words.substr(0, begin > 0 ? begin - 1 : 0);
+    const bool is_log = line.size() > kLogTime.size() && std::isdigit(static_cast<unsigned char>(line[0])) != 0 &&
+                        line[4] == kLogTime[4] && line[10] == kLogTime[10] && line[13] == kLogTime[13];
+    const bool is_end = line.find(kTrainerExitWords) != std::string_view::npos;
+    if (!is_log && !is_end && line.find_first_not_of(" \t\r") != std::string_view::npos)
+      return printable(line, kMostSaid);
+  }
+  return {};
 }
 
 std::optional<int> told_status(std::string_view words) {
@@ -128,9 +147,11 @@ TrainerExit judge_exit(const ExitFacts& facts, double unix_seconds) {
   exit.text =
       said.empty() || what_to_do.empty() ? said + std::string(what_to_do) : fmt::format("{} ({})", what_to_do, said);
   if (exit.text.empty() && !is_success(exit.cause)) {
-    exit.text = exit.status > 128
-                    ? fmt::format("the trainer ended with signal {} and did not say why", exit.status - 128)
-                    : fmt::format("the trainer ended with status {} and did not say why", exit.status);
+    const std::string last = last_line(facts.last_words);
+    exit.text = fmt::format("the trainer ended with {} {}{}", exit.status > 128 ? "signal" : "status",
+                            exit.status > 128 ? exit.status - 128 : exit.status,
+                            last.empty() ? " and did not say why" : ": " + last);
+    if (exit.status == kNotStarted) exit.text += "; what it is made of is not all there: install Atoll again";
   }
   return exit;
 }
@@ -148,6 +169,10 @@ ErrorCode error_code_of(const TrainerExit& exit) {
 }
 
 bool is_final(ExitCause cause) { return cause == ExitCause::kRefused || cause == ExitCause::kUnusable; }
+
+bool is_failure_of_machine(ExitCause cause) {
+  return !is_success(cause) && cause != ExitCause::kHubUnreachable && cause != ExitCause::kRefused;
+}
 
 bool is_success(ExitCause cause) {
   return cause == ExitCause::kRunFinished || cause == ExitCause::kPaused || cause == ExitCause::kFinished ||

@@ -31,6 +31,8 @@ TrainerExit judge_exit(const ExitFacts& facts, double unix_seconds);
 ErrorCode error_code_of(const TrainerExit& exit);
 // Another start would end the same way: a person has to do something first.
 bool is_final(ExitCause cause);
+// Neither that, nor what its hub or the network did.
+bool is_failure_of_machine(ExitCause cause);
 // It ended as it was meant to.
 bool is_success(ExitCause cause);
 

@@ -44,6 +44,13 @@ bool trainer_runs(const IslandHome& home) {
   return ControlClient::connect(home.control_socket(), Deadline::after(kAgentAnswerTime)).ok();
 }
 
+// Whose invite is for another run than the one that was joined has not joined that one.
+Result<JoinFile> joined_run(const CheckRequest& request) {
+  ATOLL_ASSIGN_OR_RETURN(JoinFile join, load_join_file(request.home.island.join_file()));
+  if (!request.invite || request.invite->run_id == join.run_id) return join;
+  return Error{ErrorCode::kNotJoined, "the invite is for another run"};
+}
+
 // Who has joined measures as a member; who only holds an invite knocks at the hub.
 void set_network(const CheckRequest& request, const Result<JoinFile>& join, NodeProbeOptions& options) {
   options.network.full = request.full;
@@ -102,7 +109,7 @@ Result<DeviceChoice> device_of(const CheckRequest& request, const Result<JoinFil
 
 Result<CheckReport> check_this_node(const CheckRequest& request, const AbortSignal& interrupt,
                                     const std::function<void(const CheckRow&)>& on_row) {
-  const Result<JoinFile> join = load_join_file(request.home.island.join_file());
+  const Result<JoinFile> join = joined_run(request);
   ATOLL_ASSIGN_OR_RETURN(const Config config, Config::load(config_sources(request.home)));
   NodeProbeOptions options = options_for(request, join);
   ATOLL_ASSIGN_OR_RETURN(options.device, device_of(request, join, config));

@@ -8,12 +8,15 @@
 #include "app/cli/model_files_options.h"
 #include "app/cli/trainer_arguments.h"
 #include "app/cli/validators.h"
+#include "net/base/plain_name.h"
+#include "net/base/printable.h"
+#include "net/control/home.h"
 
 namespace atl {
 namespace {
 
 struct Export {
-  std::string home, from, output, round;
+  std::string home, from, output, round, run;
   ModelFilesArguments files;
   bool json = false, force = false;
 };
@@ -27,6 +30,23 @@ Status check_output(const Export& command) {
   return Error{ErrorCode::kInvalidArgument,
                fmt::format("{} is there already; choose another directory, or --force to write over the model in it",
                            command.output)};
+}
+
+// A run that was left for another one: its states are kept beside those of the run that came after it.
+Status add_run(const Export& command, TrainerArguments& arguments) {
+  if (command.run.empty()) return ok_status();
+  ATOLL_ASSIGN_OR_RETURN(const auto directory, island_home_or_default(command.home));
+  const IslandHome home{directory};
+  const auto joined = load_membership(home);
+  if (joined.ok() && joined->run_id == command.run) return ok_status();
+  std::error_code ignored;
+  if (is_plain_name(command.run) && std::filesystem::is_directory(home.checkpoint_of(command.run), ignored)) {
+    arguments.add("--run", command.run);
+    return ok_status();
+  }
+  return Error{ErrorCode::kNotFound,
+               fmt::format("{} keeps no model of a run {}; those that it keeps are its directories checkpoint.RUN",
+                           home.directory.string(), printable(command.run, kMaxPlainName))};
 }
 
 // Of a published state no home is needed.
@@ -57,6 +77,9 @@ void add_export_command(CLI::App& app, CommandContext& context) {
                   "The model after so many rounds, of those that the island's disk leads to (default: the newest)")
       ->check(whole_number(0, UINT32_MAX))
       ->excludes(from);
+  sub->add_option("--run", command->run, "A run that this island left for another one, by its id")
+      ->type_name("ID")
+      ->excludes(from);
   command->files.add_to(*sub);
   sub->add_flag("--force", command->force, "Write over what is in the directory");
   sub->add_flag("--json", command->json, "Print JSON");
@@ -64,6 +87,7 @@ void add_export_command(CLI::App& app, CommandContext& context) {
     if (const Status output = check_output(*command); !output.ok()) return context.finish(output);
     TrainerArguments arguments("export");
     if (const Status status = add_source(*command, arguments); !status.ok()) return context.finish(status);
+    if (const Status run = add_run(*command, arguments); !run.ok()) return context.finish(run);
     arguments.add_path("--output", command->output);
     arguments.add("--round", command->round);
     arguments.add("--dtype", command->files.dtype);

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <atomic>
+
 #include "app/agent/agent_config.h"
 #include "app/agent/contribution_book.h"
 #include "app/cli/agent_options.h"
@@ -36,9 +38,7 @@ void say_goodbye(const AgentHome& home, const Contribution& before, const NodeSt
               << std::endl;
 }
 
-}  // namespace
-
-Status train_in_foreground(const AgentHome& home, const WaysOn& ways, CommandContext& context) {
+Status train(const AgentHome& home, const WaysOn& ways, CommandContext& context, std::atomic<bool>& has_trained) {
   const ConfigSources sources = config_sources(home);
   ATOLL_ASSIGN_OR_RETURN(const Config config, Config::load(sources));
   ATOLL_ASSIGN_OR_RETURN(AgentOptions options, agent_options(home, sources, config));
@@ -49,7 +49,10 @@ Status train_in_foreground(const AgentHome& home, const WaysOn& ways, CommandCon
   Console& console = unhurried.console();
   JoinProgress progress(console);
   bool said = false;
-  options.on_event = [&](const ControlEvent& event) { progress.take(event); };
+  options.on_event = [&](const ControlEvent& event) {
+    if (const NodeState* state = state_in(event); state != nullptr && state->island.tokens > 0) has_trained = true;
+    progress.take(event);
+  };
   options.on_turn = [&] {
     progress.show();
     if (context.interrupt.raised() && !std::exchange(said, true)) console.out << "stopping ..." << std::endl;
@@ -63,6 +66,14 @@ Status train_in_foreground(const AgentHome& home, const WaysOn& ways, CommandCon
   progress.show();
   if (ended.ok()) say_goodbye(home, before, agent->control().board().state(), ways, console);
   return ended;
+}
+
+}  // namespace
+
+ForegroundEnd train_in_foreground(const AgentHome& home, const WaysOn& ways, CommandContext& context) {
+  std::atomic<bool> has_trained{false};
+  Status ended = train(home, ways, context, has_trained);
+  return {std::move(ended), has_trained};
 }
 
 }  // namespace atl

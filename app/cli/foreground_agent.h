@@ -17,6 +17,10 @@ struct WaysOn {
 // Trains until the context's interrupt, or until nothing is left to be done: prints a line a round, and what is amiss;
 // at last what was contributed, and how to go on. The error of a trainer that could not be started, or that failed
 // before it trained. Main thread.
-Status train_in_foreground(const AgentHome& home, const WaysOn& ways, CommandContext& context);
+struct ForegroundEnd {
+  Status status;
+  bool has_trained = false;  // an inner step
+};
+ForegroundEnd train_in_foreground(const AgentHome& home, const WaysOn& ways, CommandContext& context);
 
 }  // namespace atl

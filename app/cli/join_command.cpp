@@ -11,9 +11,9 @@
 #include "app/agent/join_run.h"
 #include "app/cli/agent_client.h"
 #include "app/cli/command.h"
-#include "app/cli/console_input.h"
 #include "app/cli/foreground_agent.h"
 #include "app/cli/gpu_choice.h"
+#include "app/cli/join_consent.h"
 #include "app/cli/join_preflight.h"
 #include "app/cli/join_progress.h"
 #include "app/cli/service/service_command.h"
@@ -30,7 +30,7 @@
 namespace atl {
 namespace {
 
-constexpr std::chrono::seconds kJoinTime{120};    // an enrolment has 30 s, a node check some
+constexpr std::chrono::seconds kJoinTime{240};    // a trainer that ends has 120 s, an enrolment 30, a node check some
 constexpr std::chrono::seconds kServiceTime{30};  // until a service that was installed answers
 constexpr std::chrono::milliseconds kLook{250};
 
@@ -47,23 +47,6 @@ std::chrono::sys_seconds now() {
   return std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now());
 }
 
-// From a pipe all that comes. At a terminal until the invite is whole (mail programs wrap it over lines), or until an
-// empty line.
-Result<std::string> read_pasted_invite(CommandContext& context) {
-  const bool terminal = input_is_terminal();
-  if (terminal) context.console.err << "Paste the invite, then Enter:" << std::endl;
-  std::string text;
-  while (text.size() <= kMaxInviteText) {
-    ATOLL_ASSIGN_OR_RETURN(const std::string more, read_input(context.interrupt));
-    if (more.empty()) break;
-    text += more;
-    if (!terminal) continue;
-    const auto invite = decode_invite(text, now());
-    if (invite.ok() || invite.error().code != ErrorCode::kInviteMalformed || more == "\n") break;
-  }
-  return text;
-}
-
 bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n") == std::string_view::npos; }
 
 // The invite's text, or nothing when none was given: the run joined before.
@@ -76,30 +59,10 @@ Result<std::string> read_invite(const Join& command, CommandContext& context) {
                    fmt::format("{} is empty; write the invite into it", command.invite_file)};
     }
   } else if (command.invite_stdin) {
-    ATOLL_ASSIGN_OR_RETURN(text, read_pasted_invite(context));
+    ATOLL_ASSIGN_OR_RETURN(text, read_pasted_invite(context.console, context.interrupt));
     if (is_blank(text)) return Error{ErrorCode::kInviteMalformed, "there is no invite on standard input"};
   }
   return text;
-}
-
-bool may_ask(const Join& command, const CommandContext& context) {
-  return !command.yes && !command.invite_stdin && input_is_terminal() && context.console.out_is_terminal;
-}
-
-// Joining is consent: a person at a terminal is asked, a script says --yes or has no terminal to be asked on.
-Status ask_consent(const Join& command, const Invite& invite, CommandContext& context) {
-  if (!may_ask(command, context)) return ok_status();
-  context.console.out
-      << fmt::format(
-             "Join run {} at {}?\n"
-             "This machine will compute for it until you stop it. It sends what its copy of the model learned\n"
-             "to the run's other islands, and lets them connect to it; nothing else leaves the machine.\n"
-             "Join? [y/N] ",
-             printable(invite.run_name), to_string(invite.hub.front()))
-      << std::flush;
-  ATOLL_ASSIGN_OR_RETURN(const bool yes, said_yes(context.interrupt));
-  if (yes) return ok_status();
-  return Error{ErrorCode::kAborted, "not joined, as you said"};
 }
 
 JoinRequest request_of(const Join& command, std::optional<Invite> invite) {
@@ -115,7 +78,7 @@ JoinRequest request_of(const Join& command, std::optional<Invite> invite) {
           .micro_batch = command.micro_batch};
 }
 
-method::Join params_of(const Join& command, const std::string& invite) {
+method::Join params_of(const Join& command, const std::string& invite, bool leave) {
   const auto number = [](const std::optional<int>& value) {
     return value ? std::optional(static_cast<std::uint32_t>(*value)) : std::nullopt;
   };
@@ -128,7 +91,8 @@ method::Join params_of(const Join& command, const std::string& invite) {
           .precision = command.precision,
           .local_ranks = number(command.local_ranks),
           .threads = number(command.threads),
-          .micro_batch = number(command.micro_batch)};
+          .micro_batch = number(command.micro_batch),
+          .leave = leave};
 }
 
 // ---- through the agent that runs
@@ -181,11 +145,20 @@ Status await_first_step(ControlClient& agent, JoinProgress& progress, CommandCon
   return Error{ErrorCode::kAborted, "interrupted; the agent goes on: atoll status"};
 }
 
+// Who comes back has consented before.
+Status ask_of_new_run(const std::optional<Invite>& invite, const AgentHome& home, JoinConsent& consent) {
+  const auto before = load_membership(home.island);
+  const bool comes_back = !invite || (before.ok() && before->run_id == invite->run_id);
+  return comes_back ? ok_status() : consent.ask(*invite);
+}
+
 Status join_through(ControlClient& agent, const Join& command, const std::string& text,
-                    const std::optional<Invite>& invite, CommandContext& context) {
-  if (invite) ATOLL_RETURN_IF_ERROR(ask_consent(command, *invite, context));
+                    const std::optional<Invite>& invite, const AgentHome& home, JoinConsent& consent,
+                    CommandContext& context) {
+  ATOLL_RETURN_IF_ERROR(ask_of_new_run(invite, home, consent));
   ATOLL_ASSIGN_OR_RETURN(const nlohmann::json events, ask_agent(agent, "events.subscribe", nlohmann::json::object()));
-  ATOLL_RETURN_IF_ERROR(ask_agent(agent, method::Join::kName, encode_message(params_of(command, text))));
+  ATOLL_RETURN_IF_ERROR(
+      ask_agent(agent, method::Join::kName, encode_message(params_of(command, text, command.yes || consent.leaves()))));
   JoinProgress progress(context.console);
   ATOLL_RETURN_IF_ERROR(await_join(agent, events.value("last", std::uint64_t{0}), progress, context));
   if (command.wait) return await_first_step(agent, progress, context);
@@ -196,26 +169,47 @@ Status join_through(ControlClient& agent, const Join& command, const std::string
 
 // ---- in the foreground
 
+void say_what_is_forgotten(const AgentHome& home, const JoinOutcome& joined, CommandContext& context) {
+  if (!forget_what_failed(home.island, joined)) return;
+  context.console.out << "how it was to compute is not kept, as nothing came of it: 'atoll join' alone is as before"
+                      << std::endl;
+}
+
 // The node is checked before the invite is used, and again for what its run asks.
-Status join_here(const Join& command, std::optional<Invite> invite, const AgentHome& home, JoinPreflight& check,
-                 CommandContext& context) {
+Result<JoinOutcome> join_here(const Join& command, std::optional<Invite> invite, const AgentHome& home,
+                              JoinConsent& consent, JoinPreflight& check, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const Config config, Config::load(config_sources(home)));
   JoinRequest request = request_of(command, std::move(invite));
   apply_config(config, request);
-  const auto consent = [&](const Invite& asked) -> Status {
-    ATOLL_RETURN_IF_ERROR(ask_consent(command, asked, context));
-    return check.run(device_of(request));
+  if (other_run(home.island, request.invite)) ATOLL_RETURN_IF_ERROR(consent.ask(*request.invite));
+  request.leave_other = consent.leaves();
+  const auto agreed = [&](const Invite& asked) -> Status {
+    ATOLL_RETURN_IF_ERROR(consent.ask(asked));
+    return check.run(request);
   };
-  ATOLL_ASSIGN_OR_RETURN(const JoinOutcome joined, join_run(request, home.island, &context.interrupt, consent));
+  ATOLL_ASSIGN_OR_RETURN(JoinOutcome joined, join_run(request, home.island, &context.interrupt, agreed));
   context.console.out << printable_lines(joined.text) << std::endl;
-  return check.run(device_of(request));
+  const Status fit = check.run(request);
+  if (fit.ok()) return joined;
+  say_what_is_forgotten(home, joined, context);
+  return fit.error();
+}
+
+// What a network did is no fault of what was said.
+Status train_here(const AgentHome& home, const JoinOutcome& joined, const std::string& come_back,
+                  CommandContext& context) {
+  log_without_waiting(context.console.loss_listener());
+  const ForegroundEnd end = train_in_foreground(home, {.come_back = come_back}, context);
+  const bool failed = !end.status.ok() && end.status.error().code == ErrorCode::kTrainerFailed;
+  if (failed && !end.has_trained) say_what_is_forgotten(home, joined, context);
+  return end.status;
 }
 
 // The agent of the service that is installed and started for it.
 Result<std::unique_ptr<ControlClient>> start_service(const Join& command, CommandContext& context) {
   const bool system = command.service == "system";
-  ATOLL_RETURN_IF_ERROR(install_service_for(system ? ServiceScope::kSystem : ServiceScope::kUser, command.home,
-                                            command.yes || command.invite_stdin, context));
+  ATOLL_RETURN_IF_ERROR(
+      install_service_for(system ? ServiceScope::kSystem : ServiceScope::kUser, command.home, command.yes, context));
   const Deadline deadline = Deadline::after(kServiceTime);
   for (;;) {
     auto agent = system ? ControlClient::connect(system_agent_home().socket, deadline) : connect_agent(command.home);
@@ -233,25 +227,26 @@ Status run(const Join& command, CommandContext& context) {
   if (!text.empty()) {
     ATOLL_ASSIGN_OR_RETURN(invite, decode_invite(text, now()));
   }
+  JoinConsent consent(home, command.yes, context);
   auto agent = connect_agent(command.home);
   const bool none_runs = !agent.ok() && agent.error().code == ErrorCode::kNotRunning;
-  if (none_runs && !command.service.empty()) agent = start_service(command, context);
-  if (agent.ok()) return join_through(**agent, command, text, invite, context);
+  if (none_runs && !command.service.empty()) {
+    ATOLL_RETURN_IF_ERROR(ask_of_new_run(invite, home, consent));
+    agent = start_service(command, context);
+  }
+  if (agent.ok()) return join_through(**agent, command, text, invite, home, consent, context);
   if (agent.error().code != ErrorCode::kNotRunning) return agent.error();
   if (command.wait || !command.service.empty()) {
     return Error{ErrorCode::kNotRunning,
                  "no agent is running, and one is needed that trains on afterwards; start it with 'atoll agent' or "
                  "'atoll service install', and see 'atoll service status'"};
   }
-  JoinPreflight check(home, may_ask(command, context), context);
-  Status joined = join_here(command, std::move(invite), home, check, context);
+  JoinPreflight check(home, consent.asks(), context);
+  const Result<JoinOutcome> joined = join_here(command, std::move(invite), home, consent, check, context);
   const std::string come_back = command.home.empty() ? "atoll join" : "atoll join --home " + command.home;
-  if (joined.ok()) {
-    log_without_waiting(context.console.loss_listener());
-    return train_in_foreground(home, {.come_back = come_back}, context);
-  }
-  if (!check.failed()) return joined;
-  context.finish(joined);
+  if (joined.ok()) return train_here(home, *joined, come_back, context);
+  if (!check.failed()) return joined.error();
+  context.finish(joined.error());
   context.exit_code = kExitCheckFailed;
   return ok_status();
 }
@@ -270,6 +265,9 @@ void add_join_command(CLI::App& app, CommandContext& context) {
       "processes, until this command has overwritten it there, and the shell may keep it in its history: "
       "--invite-stdin\n"
       "and --invite-file keep it from both.\n\n"
+      "First it asks the hub of the invite which run that is, and shows what it costs this machine and what leaves it. "
+      "At\n"
+      "a terminal it asks; a script says --yes, or has no terminal.\n\n"
       "When an agent runs on this machine ('atoll agent'), it does the training, and this command returns.\n"
       "Else it trains until Ctrl-C, a line a round. Ended so, which tells the others, it is a success: 0.");
   auto* invite = sub->add_option(
@@ -311,7 +309,7 @@ void add_join_command(CLI::App& app, CommandContext& context) {
         const auto gpus = parse_gpu_list(text);
         return gpus.ok() ? std::string() : gpus.error().message;
       });
-  sub->add_flag("--yes", command->yes, "Do not ask");
+  sub->add_flag("--yes", command->yes, "Agree without being asked, also to leave the run that was joined before");
   sub->add_option("--service", command->service,
                   "Install the agent as a service that starts with the machine, and join")
       ->check(CLI::IsMember({"user", "system"}));

@@ -7,12 +7,11 @@
 #include "app/cli/check_this_node.h"
 #include "app/cli/console_input.h"
 #include "app/cli/text.h"
-#include "net/disk/kept_states.h"
 
 namespace atl {
 
-Status JoinPreflight::run(std::optional<DeviceChoice> device) {
-  const CheckRequest request{.home = home_, .device = device};
+Status JoinPreflight::run(const JoinRequest& join) {
+  const CheckRequest request{.home = home_, .invite = join.invite, .device = device_of(join)};
   const bool again = began_;
   began_ = true;
   bool news = false;
@@ -28,7 +27,7 @@ Status JoinPreflight::run(std::optional<DeviceChoice> device) {
   context_.console.out << fmt::format("checked this machine{}: {} pass, {} warn, {} fail", again ? " for the run" : "",
                                       report.count(Verdict::kPass), report.count(Verdict::kWarn), fails)
                        << std::endl;
-  const bool comes_back = !kept_states(home_.island.checkpoint()).empty();
+  const bool comes_back = has_trained_in_run_of(join, home_.island);
   if (fails > 0 && comes_back) {
     context_.console.out << "it has trained in this run and goes on all the same, as well as it can; see to it"
                          << std::endl;

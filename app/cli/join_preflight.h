@@ -3,10 +3,10 @@
 // while something else keeps its machine busy; warnings ask a person at a terminal. Main thread.
 #pragma once
 
-#include <optional>
 #include <set>
 #include <string>
 
+#include "app/agent/join_run.h"
 #include "app/cli/command.h"
 #include "net/control/home.h"
 
@@ -18,9 +18,9 @@ class JoinPreflight {
   JoinPreflight(AgentHome home, bool ask, CommandContext& context)
       : home_(std::move(home)), ask_(ask), context_(context) {}
 
-  // `device`: on what the join would have it compute; none: as before. A hub that does not answer is left to what
-  // follows, which says whether name, port or TLS is to blame.
-  Status run(std::optional<DeviceChoice> device);
+  // For the run that the request joins, and on what that would have it compute. A hub that does not answer is left to
+  // what follows, which says whether name, port or TLS is to blame.
+  Status run(const JoinRequest& request);
   bool failed() const { return failed_; }  // a row did: exit code 6
 
  private:

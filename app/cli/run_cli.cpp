@@ -81,6 +81,9 @@ const CLI::App* named_command(const CLI::App& app) {
   return command;
 }
 
+// Whoever says `atoll`, or `atoll hub`, wants to know what there is.
+bool wants_a_command(const CLI::App& command) { return command.get_require_subcommand_min() > 0; }
+
 // "atoll hub serve"
 std::string words_of(const CLI::App* command) {
   std::string words = command->get_name();
@@ -128,12 +131,12 @@ void CommandContext::finish(const Status& status) {
 
 Result<std::filesystem::path> island_home_or_default(const std::string& given) {
   if (given.empty()) return default_island_home();
-  return std::filesystem::absolute(given);
+  return island_directory(std::filesystem::absolute(given));
 }
 
 Result<std::filesystem::path> hub_home_or_default(const std::string& given) {
   if (given.empty()) return default_hub_home();
-  return std::filesystem::absolute(given);
+  return hub_directory(std::filesystem::absolute(given));
 }
 
 int run_cli(const std::vector<std::string>& given, Console& console, const AbortSignal& interrupt,
@@ -190,6 +193,11 @@ int run_cli(const std::vector<std::string>& given, Console& console, const Abort
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::RequiredError& error) {
     const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
+    if (const CLI::App* group = named_command(app); unknown.empty() && wants_a_command(*group)) {
+      console.out << group->help() << std::flush;
+      context.finish(Error{ErrorCode::kInvalidArgument, words_of(group) + " wants one of the commands above"});
+      return kExitUsage;
+    }
     if (unknown.empty() || unknown.front().starts_with('-')) {
       context.finish(Error{ErrorCode::kInvalidArgument, usage_error(app, error)});
       return kExitUsage;

@@ -115,9 +115,9 @@ Status join_own_hub(const Train& command, const HubHome& hub, std::uint16_t port
 }
 
 Status run(Train& command, CommandContext& context) {
-  const std::filesystem::path directory = std::filesystem::absolute(command.directory);
-  const HubHome hub{directory / "hub"};
-  const AgentHome home = agent_home_in(directory / "island");
+  const TrainHome train{std::filesystem::absolute(command.directory)};
+  const HubHome hub = train.hub();
+  const AgentHome home = agent_home_in(train.island().directory);
   ATOLL_ASSIGN_OR_RETURN(const DeviceChoice device, device_of(command, home));
   ATOLL_RETURN_IF_ERROR(prepare_run(command, hub, device, context));
   spdlog::set_level(spdlog::level::warn);  // the island's lines say it all
@@ -128,7 +128,8 @@ Status run(Train& command, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const auto server, HubServer::start(options, {}));
   ATOLL_RETURN_IF_ERROR(join_own_hub(command, hub, server->port(), device, home.island, context.interrupt));
   const std::string command_line = "atoll train --dir " + command.directory;
-  return train_in_foreground(home, {.come_back = command_line, .more_rounds = command_line + " --rounds +N"}, context);
+  return train_in_foreground(home, {.come_back = command_line, .more_rounds = command_line + " --rounds +N"}, context)
+      .status;
 }
 
 // "20", or "+5": beyond those that are done.

@@ -35,6 +35,7 @@ Result<CapHours> parse_one(std::string_view written) {
 
 Result<std::vector<CapHours>> parse_cap_hours(std::string_view text) {
   std::vector<CapHours> all;
+  if (trimmed(text) == "none") return all;     // as documents and lists say it
   std::array<std::size_t, kDay> covered_by{};  // 1: by the first
   while (!trimmed(text).empty()) {
     const std::size_t comma = text.find(',');

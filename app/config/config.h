@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -18,8 +19,12 @@ struct ConfigSources {
   std::filesystem::path settings;                        // settings.json; need not be there
   std::map<std::string, std::string> environment = {};   // by the variable's name: environment_of_process()
   std::map<std::string, std::string> command_line = {};  // by key
+  // What the island was told when it joined, by key: in force where nothing else says it, and not of the configuration.
+  // None: nothing was joined.
+  std::function<std::map<std::string, std::string>()> joined = {};
 };
 std::map<std::string, std::string> environment_of_process();  // what begins with ATOLL_
+inline constexpr const char* kJoinedOrigin = "atoll join";    // of values that get_config() has from `joined`
 
 struct ConfigValue {
   std::string text;    // normalised

@@ -5,6 +5,8 @@
 namespace atl {
 namespace {
 
+constexpr std::string_view kDefaultOrigin = "default";
+
 Result<std::string> key_of(const nlohmann::json& params) {
   const auto key = params.find("key");
   if (key == params.end() || key->is_null()) return std::string();
@@ -13,15 +15,24 @@ Result<std::string> key_of(const nlohmann::json& params) {
   return std::string(known->name);
 }
 
+ConfigValue in_force(const Config& config, const std::map<std::string, std::string>& joined, const ConfigKey& key) {
+  const ConfigValue& configured = config.value(key.name);
+  const auto told = joined.find(key.name);
+  if (configured.origin != kDefaultOrigin || told == joined.end()) return configured;
+  const auto text = normalise_config_value(key, told->second);
+  return text.ok() && *text != configured.text ? ConfigValue{*text, kJoinedOrigin} : configured;
+}
+
 }  // namespace
 
 Result<nlohmann::json> get_config(const ConfigSources& sources, const nlohmann::json& params) {
   ATOLL_ASSIGN_OR_RETURN(const std::string only, key_of(params));
   ATOLL_ASSIGN_OR_RETURN(const Config config, Config::load(sources));
+  const auto joined = sources.joined ? sources.joined() : std::map<std::string, std::string>();
   nlohmann::json values = nlohmann::json::array();
   for (const ConfigKey& key : config_keys()) {
     if (!only.empty() && only != key.name) continue;
-    const ConfigValue& value = config.value(key.name);
+    const ConfigValue value = in_force(config, joined, key);
     values.push_back({{"key", key.name},
                       {"value", value.text},
                       {"default", key.default_value},

@@ -10,6 +10,7 @@ namespace atl {
 namespace {
 
 constexpr int kMidnight = 24 * 60;
+constexpr std::string_view kAlways = "always";  // as documents and lists say it
 
 // "22:00" in minutes; 24:00 is allowed, as an end.
 std::optional<int> parse_minute(std::string_view text) {
@@ -33,6 +34,7 @@ std::optional<TrainingHours> parse_span(std::string_view span) {
 
 Result<std::vector<TrainingHours>> parse_training_hours(std::string_view text) {
   std::vector<TrainingHours> hours;
+  if (trimmed(text) == kAlways) return hours;
   while (!trimmed(text).empty()) {
     const auto comma = text.find(',');
     const std::string_view written = trimmed(text.substr(0, comma));
@@ -41,7 +43,8 @@ Result<std::vector<TrainingHours>> parse_training_hours(std::string_view text) {
     if (!span || hours.size() >= kMostSpans) {
       return Error{
           ErrorCode::kInvalidArgument,
-          fmt::format("'{}' are no hours of the day; write them as 22:00-06:00, several with commas", written)};
+          fmt::format("'{}' are no hours of the day; write them as 22:00-06:00, several with commas, or always",
+                      written)};
     }
     hours.push_back(*span);
   }

@@ -46,10 +46,11 @@ void AlertList::take(const std::optional<NodeState>& before, const NodeState& no
   const bool new_error = !error.empty() && (!before || before->island.error != error);
   // While it waits to start again, the error counts seconds: the exit has been told.
   if (new_error && !new_exit && !now.agent.restart_in_seconds) {
-    add(now.island.state == IslandPhase::kError ? Level::kError : Level::kWarning, shown(error), time, news);
+    add(now.island.state == IslandPhase::kError ? Level::kError : Level::kWarning,
+        tr("The island reports: %1").arg(shown(error)), time, news);
   }
   if (!now.agent.warning.empty() && now.agent.warning != then.warning) {
-    add(Level::kWarning, shown(now.agent.warning), time, news);
+    add(Level::kWarning, tr("The agent reports: %1").arg(shown(now.agent.warning)), time, news);
   }
   // Each when it begins: its figures change all the time. Of a hot GPU gpu.alert tells, with its own.
   for (const PausedBy& pause : now.agent.paused_by) {
@@ -103,7 +104,7 @@ void AlertList::takeGpuAlert(const event::GpuAlert& alert, double time, bool new
 }
 
 void AlertList::takeJoin(const event::JoinDone& done, double time, bool news) {
-  if (done.ok) return add(Level::kInfo, done.text.empty() ? tr("Joined.") : shown(done.text), time, news);
+  if (done.ok) return add(Level::kInfo, (tr("Joined.") + "\n" + shown(done.text)).trimmed(), time, news);
   if (done.code == to_string(ErrorCode::kAborted)) return;  // cancelled
   add(Level::kError, tr("Joining failed: %1").arg(shown(done.message)), time, news);
 }

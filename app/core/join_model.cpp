@@ -86,6 +86,7 @@ void JoinModel::takeLook(const event::InviteLooked& looked) {
                      .operator_name = looked.operator_name,
                      .model = looked.model,
                      .parameters = looked.parameters,
+                     .costs = looked.costs,
                      .pin = looked.pin};
   // The agent has compared both before it answered: this is to say it, not to find it out.
   if (hub_->pin != to_hex(invite_->authority_pin)) {
@@ -129,7 +130,8 @@ void JoinModel::ask() {
                       .listen = resources_.listen,
                       .advertise = resources_.advertise,
                       .gpus = resources_.gpus,
-                      .threads = resources_.threads};
+                      .threads = resources_.threads,
+                      .leave = resources_.leave_other};
   if (!enrolled_) params.invite = text_;
   const auto waiting = std::ranges::find(stages_, ViewStatus::kWaiting, &StageView::status);
   if (waiting != stages_.end()) waiting->status = ViewStatus::kRunning;

@@ -12,6 +12,7 @@
 
 #include "app/core/agent_link.h"
 #include "net/control/events.h"
+#include "net/control/run_costs.h"
 #include "net/wire/invite.h"
 
 namespace atl {
@@ -21,7 +22,8 @@ struct InvitingHub {
   std::string address;                                 // that answered
   std::string run_name, run_id, operator_name, model;  // empty: it does not say
   std::uint64_t parameters = 0;
-  std::string pin;  // SHA-256 of the authority's key, hex; equal to the invite's
+  std::optional<RunCosts> costs = {};  // empty: it does not say
+  std::string pin;                     // SHA-256 of the authority's key, hex; equal to the invite's
 };
 
 struct JoinResources {
@@ -29,6 +31,7 @@ struct JoinResources {
   std::string gpus = "all";
   std::string listen, advertise;              // HOST:PORT; empty: the default
   std::optional<std::uint32_t> threads = {};  // of the processor; 0: all; empty: as the configuration says
+  bool leave_other = false;                   // the run that was joined before
 };
 
 struct StageView {

@@ -5,6 +5,7 @@
 #include <QCoreApplication>
 #include <QDateTime>
 
+#include "app/config/config.h"
 #include "app/gui/look/format.h"
 
 namespace atl {
@@ -150,6 +151,7 @@ QString setting_origin(const SettingRow& row) {
   const QString origin = QString::fromStdString(row.origin);
   if (row.origin == "default") return SettingText::tr("Default");
   if (row.origin == "settings") return SettingText::tr("Set here");
+  if (row.origin == kJoinedOrigin) return SettingText::tr("As it was joined");
   if (row.origin == "command line") return SettingText::tr("From the agent's command line");
   if (row.origin.starts_with("ATOLL_")) return SettingText::tr("From the environment: %1").arg(origin);
   return SettingText::tr("From %1").arg(origin);

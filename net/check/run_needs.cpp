@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "kernels/wire_format.h"
+#include "net/check/thresholds.h"
 #include "net/data/run_dataset.h"
 #include "net/disk/checkpoint_directory.h"
 #include "net/model/fragments.h"
@@ -16,6 +17,7 @@ namespace {
 constexpr double kMargin = 1.2;
 constexpr double kRuntimeBytes = 2e9;  // of each GPU: CUDA's context and libraries
 constexpr int kMostGpus = 8;           // of an island that is worked out
+constexpr double kMostBytes = 1e18;    // that are told: what a hub says of its run is believed no further
 
 }  // namespace
 
@@ -75,6 +77,16 @@ double gpu_bytes(const RunNeeds& run, std::size_t gpus) {
   if (run.gpu_bytes.empty()) return 0;
   const std::size_t place = std::clamp<std::size_t>(gpus, 1, run.gpu_bytes.size()) - 1;
   return run.gpu_bytes[place] + kRuntimeBytes;
+}
+
+RunCosts costs_of(const RunNeeds& run) {
+  const auto whole = [](double bytes) { return static_cast<std::uint64_t>(std::clamp(bytes, 0.0, kMostBytes)); };
+  return {.round = whole(2 * static_cast<double>(run.round_payload_bytes)),
+          .join = whole(checkpoint_bytes(run)),
+          .disk = whole(disk_bytes(run, CheckThresholds{}.disk_free.pass)),
+          .memory = run.micro_batches.empty() ? 0 : run.micro_batches.front().bytes,
+          .memory_beside_gpus = run.bytes_beside_gpus,
+          .gpu_memory = run.gpu_bytes.empty() ? 0 : whole(gpu_bytes(run, 1))};
 }
 
 double sync_fraction(const RunNeeds& run, std::uint32_t islands, double bytes_per_second) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "net/check/facts.h"
+#include "net/control/run_costs.h"
 #include "net/wire/run_config.h"
 
 namespace atl {
@@ -20,6 +21,8 @@ double disk_bytes(const RunNeeds& run, double checkpoints);
 // Of each of `gpus` cards that share the model: fp32 parameters, gradients and Adam's moments in shards, a gathered
 // block and the next one in bf16, activations of one sequence.
 double gpu_bytes(const RunNeeds& run, std::size_t gpus);
+// What it all comes to, for whoever decides whether to join.
+RunCosts costs_of(const RunNeeds& run);
 // Of the all-reduce over `islands`, at this rate (bytes/s), as a part of the inner phase.
 double sync_fraction(const RunNeeds& run, std::uint32_t islands, double bytes_per_second);
 

@@ -159,6 +159,15 @@ void fields(Archive& archive, event::PeerLink& e) {
 }
 
 template <class Archive>
+void fields(Archive& archive, RunCosts& costs) {
+  archive.told("round_bytes", costs.round);
+  archive.told("join_bytes", costs.join);
+  archive.told("disk_bytes", costs.disk);
+  archive.told("memory_bytes", costs.memory);
+  archive.told("memory_beside_gpus_bytes", costs.memory_beside_gpus);
+  archive.told("gpu_memory_bytes", costs.gpu_memory);
+}
+template <class Archive>
 void fields(Archive& archive, event::InviteLooked& e) {
   archive.field("ok", e.ok);
   archive.told("invite", e.invite);
@@ -169,6 +178,7 @@ void fields(Archive& archive, event::InviteLooked& e) {
     archive.told("operator", e.operator_name);
     archive.told("model", e.model);
     archive.told("parameters", e.parameters);
+    archive.part_if_any("costs", e.costs);
     archive.told("pin", e.pin);
   }
   archive.told_if_any("code", e.code);

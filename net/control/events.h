@@ -15,6 +15,7 @@
 #include "net/base/result.h"
 #include "net/check/check_row.h"
 #include "net/control/node_state.h"
+#include "net/control/run_costs.h"
 #include "net/control/words.h"
 
 namespace atl {
@@ -162,6 +163,7 @@ struct InviteLooked {
   // The hub that answers. What it does not say is empty or 0.
   std::string address = {}, run_id = {}, run_name = {}, operator_name = {}, model = {};
   std::uint64_t parameters = 0;
+  std::optional<RunCosts> costs = {};
   std::string pin = {};                 // SHA-256 of the authority's key, hex
   std::string code = {}, message = {};  // unless ok
 };

@@ -163,9 +163,24 @@ AgentHome system_agent_home() {
   return {"/run/atoll/control.sock", "/etc/atoll/config.toml", "/var/lib/atoll/state", IslandHome{"/var/lib/atoll"}};
 }
 
+std::filesystem::path island_directory(const std::filesystem::path& given) {
+  const IslandHome itself{given}, within = TrainHome{given}.island();
+  std::error_code ignored;
+  const bool is_one =
+      std::filesystem::exists(itself.join_file(), ignored) || std::filesystem::exists(itself.left_file(), ignored);
+  return !is_one && std::filesystem::exists(within.join_file(), ignored) ? within.directory : given;
+}
+
+std::filesystem::path hub_directory(const std::filesystem::path& given) {
+  const HubHome itself{given}, within = TrainHome{given}.hub();
+  std::error_code ignored;
+  const bool is_one = std::filesystem::exists(itself.run_file(), ignored);
+  return !is_one && std::filesystem::exists(within.run_file(), ignored) ? within.directory : given;
+}
+
 Result<AgentHome> find_agent_home(const std::string& given) {
   const std::string directory = given.empty() ? environment("ATOLL_HOME") : given;
-  if (!directory.empty()) return agent_home_in(std::filesystem::absolute(directory));
+  if (!directory.empty()) return agent_home_in(island_directory(std::filesystem::absolute(directory)));
   ATOLL_ASSIGN_OR_RETURN(const auto state, state_directory());
   ATOLL_ASSIGN_OR_RETURN(const auto config, xdg_directory("XDG_CONFIG_HOME", ".config", "atoll"));
   ATOLL_ASSIGN_OR_RETURN(const auto island, default_island_home());

@@ -55,6 +55,8 @@ struct IslandHome {
   std::filesystem::path join_key_file() const { return directory / "joining.json"; }  // net/enrol/join_key.h
   std::filesystem::path data() const { return directory / "data"; }                   // the run's token shards
   std::filesystem::path checkpoint() const { return directory / "checkpoint"; }
+  // Of a run that was joined before another one.
+  std::filesystem::path checkpoint_of(const std::string& run_id) const { return directory / ("checkpoint." + run_id); }
   std::filesystem::path control_socket() const { return directory / "control.sock"; }  // of the trainer
   std::filesystem::path trainer_log() const { return directory / "trainer.log"; }
 };
@@ -96,6 +98,17 @@ struct HubHome {
   std::filesystem::path base_model_manifest() const { return directory / "base_model.json"; }
   std::filesystem::path base_model_parameters() const { return directory / "base_model.parameters"; }
 };
+
+// `atoll train --dir DIR` keeps its hub and its island in a directory; where one of them is asked for, DIR means it,
+// too.
+struct TrainHome {
+  std::filesystem::path directory;
+
+  HubHome hub() const { return {directory / "hub"}; }
+  IslandHome island() const { return {directory / "island"}; }
+};
+std::filesystem::path island_directory(const std::filesystem::path& given);
+std::filesystem::path hub_directory(const std::filesystem::path& given);
 
 // $ATOLL_HOME, else $XDG_DATA_HOME/atoll, else ~/.local/share/atoll.
 Result<std::filesystem::path> default_island_home();

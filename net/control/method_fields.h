@@ -80,6 +80,7 @@ void fields(Archive& archive, method::Join& m) {
   archive.known("local_ranks", m.local_ranks);
   archive.known("threads", m.threads);
   archive.known("micro_batch", m.micro_batch);
+  archive.told_if("leave", m.leave);
 }
 template <class Archive>
 void fields(Archive&, method::JoinCancel&) {}

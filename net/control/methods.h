@@ -79,6 +79,7 @@ struct Join {
   std::string invite = {};  // secret; empty: back to the run joined before
   std::string name = {}, listen = {}, advertise = {}, gpus = {}, device = {}, precision = {};
   std::optional<std::uint32_t> local_ranks = {}, threads = {}, micro_batch = {};
+  bool leave = false;  // another run, which this machine has joined
 };
 struct JoinCancel {  // answered with a Cancelled
   static constexpr std::string_view kName = "join.cancel";

@@ -1,5 +1,7 @@
 #include "net/mesh/safekeeping.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -7,7 +9,10 @@
 namespace atl {
 namespace {
 
-constexpr std::chrono::seconds kUploadPause{60};  // after one that failed
+// After one that failed, until another island is asked, or the same one: as long again with each failure in a row.
+constexpr std::chrono::seconds kUploadPause{5};
+constexpr std::chrono::seconds kLongestUploadPause{320};
+constexpr int kMostDoublings = 6;  // to the longest
 // Without a byte more in the store. Before the first an island reads through the state, which may be tens of gigabytes,
 // and the rounds since; then a part of 16 MiB after the other lets the ring go first.
 constexpr std::chrono::hours kUploadPatience{1};
@@ -96,24 +101,25 @@ bool Safekeeping::upload_is_due(OuterStep step) const {
   return step.value >= every && (!newest || step.value / every > newest->value / every);
 }
 
-void Safekeeping::ask_for_upload() {
-  if (turn_.run().upload_every == 0) return;
-  if (under_way_ || turn_.now() < not_before_) return;
+// Of those who can write one that is due: who has the newest.
+std::optional<Safekeeping::Upload> Safekeeping::best_upload(bool of_failed) const {
   std::optional<Upload> best;
-  for (const bool again : {false, true}) {
-    for (const auto& [id, island] : members_.islands()) {
-      if (!island.connected || !island.can_upload || failed_.contains(id) != again) continue;
-      const auto kept = newest_kept(island);
-      if (!kept || !upload_is_due(kept->outer_step)) continue;
-      if (best && kept->outer_step <= best->state.outer_step) continue;
-      const auto now = turn_.now();
-      best = Upload{id, *kept, island.heartbeat ? island.heartbeat->uploaded_bytes : std::nullopt, now, now};
-    }
-    if (best) break;
+  for (const auto& [id, island] : members_.islands()) {
+    if (!island.connected || !island.can_upload || failed_.contains(id) != of_failed) continue;
+    const auto kept = newest_kept(island);
+    if (!kept || !upload_is_due(kept->outer_step)) continue;
+    if (best && kept->outer_step <= best->state.outer_step) continue;
+    const auto now = turn_.now();
+    best = Upload{id, *kept, island.heartbeat ? island.heartbeat->uploaded_bytes : std::nullopt, now, now};
   }
-  if (!best) return;
-  turn_.send(best->by, HubUpload{best->state.outer_step, best->state.state_hash});
-  under_way_ = std::move(best);
+  return best;
+}
+
+void Safekeeping::ask_for_upload() {
+  if (turn_.run().upload_every == 0 || under_way_) return;
+  if (turn_.now() >= another_at_) under_way_ = best_upload(/*of_failed=*/false);
+  if (!under_way_ && turn_.now() >= again_at_) under_way_ = best_upload(/*of_failed=*/true);
+  if (under_way_) turn_.send(under_way_->by, HubUpload{under_way_->state.outer_step, under_way_->state.state_hash});
 }
 
 void Safekeeping::said(const MeshIsland& island, const IslandUploaded& message) {
@@ -123,6 +129,7 @@ void Safekeeping::said(const MeshIsland& island, const IslandUploaded& message) 
   under_way_.reset();
   turn_.publish(StateUploaded{island.id(), message.outer_step, {}});
   failed_.clear();
+  failures_ = 0;
   uploaded_[state.outer_step] = state.state_hash;
   turn_.act(PersistUploaded{state});
 }
@@ -138,17 +145,20 @@ void Safekeeping::watch_upload() {
     under_way_->moved_at = turn_.now();
   }
   if (turn_.now() - under_way_->began >= kUploadLimit) {
-    upload_failed("it was not all in the store after a day; another island goes on with it, if there is one");
+    upload_failed("it was not all in the store after a day");
   } else if (turn_.now() - under_way_->moved_at >= kUploadPatience) {
-    upload_failed("nothing more of it came to the store for an hour; another island is asked, if there is one");
+    upload_failed("nothing more of it came to the store for an hour");
   }
 }
 
 void Safekeeping::upload_failed(const std::string& why) {
   const Upload failed = *std::exchange(under_way_, std::nullopt);
-  turn_.publish(StateUploaded{failed.by, failed.state.outer_step, why});
   failed_.insert(failed.by);
-  not_before_ = turn_.now() + kUploadPause;
+  another_at_ = turn_.now() + kUploadPause;
+  const auto pause = std::min(kUploadPause * (1 << std::min(failures_++, kMostDoublings)), kLongestUploadPause);
+  again_at_ = turn_.now() + pause;
+  turn_.publish(
+      StateUploaded{failed.by, failed.state.outer_step, fmt::format("{}; tried again in {} s", why, pause.count())});
 }
 
 void Safekeeping::go_back_to(OuterStep step) {

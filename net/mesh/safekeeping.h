@@ -39,7 +39,15 @@ class Safekeeping {
  private:
   // The newest committed state that it keeps.
   std::optional<HeldState> newest_kept(const MeshIsland& island) const;
+  struct Upload {
+    IslandId by;
+    HeldState state;
+    std::optional<std::uint64_t> bytes = {};  // the most that it said the store to have
+    Clock::time_point moved_at{};             // when it first said so
+    Clock::time_point began{};
+  };
   bool upload_is_due(OuterStep step) const;
+  std::optional<Upload> best_upload(bool of_failed) const;
   void ask_for_upload();
   void watch_upload();
   void upload_failed(const std::string& why);
@@ -50,16 +58,11 @@ class Safekeeping {
   const CommittedState& state_;
 
   std::map<OuterStep, std::string> uploaded_;  // to the tree hash
-  struct Upload {
-    IslandId by;
-    HeldState state;
-    std::optional<std::uint64_t> bytes = {};  // the most that it said the store to have
-    Clock::time_point moved_at{};             // when it first said so
-    Clock::time_point began{};
-  };
   std::optional<Upload> under_way_;
   std::set<IslandId> failed_;  // since an upload ended well: the others are asked first
-  Clock::time_point not_before_{};
+  int failures_ = 0;           // since then
+  // When one that has not failed is asked, and when one that has.
+  Clock::time_point another_at_{}, again_at_{};
 };
 
 }  // namespace atl

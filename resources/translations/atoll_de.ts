@@ -8,6 +8,14 @@
         <translation>Der Lauf ist beendet.</translation>
     </message>
     <message>
+        <source>The island reports: %1</source>
+        <translation>Die Insel meldet: %1</translation>
+    </message>
+    <message>
+        <source>The agent reports: %1</source>
+        <translation>Der Agent meldet: %1</translation>
+    </message>
+    <message>
         <source>Finished: the round is completed, and this machine trains no more.</source>
         <translation>Abgeschlossen: Die Runde ist vollständig, und dieser Rechner trainiert nicht mehr.</translation>
     </message>
@@ -1256,6 +1264,10 @@
         <translation>Hier gesetzt</translation>
     </message>
     <message>
+        <source>As it was joined</source>
+        <translation>Wie beim Beitritt</translation>
+    </message>
+    <message>
         <source>From the agent&apos;s command line</source>
         <translation>Von der Befehlszeile des Agenten</translation>
     </message>
@@ -1979,6 +1991,62 @@
     <message>
         <source>Atoll&apos;s own trainer, as your user, on the processor. The run brings data and numbers, never programs.</source>
         <translation>Atolls eigener Trainer, unter Ihrem Benutzer, auf dem Prozessor. Der Lauf bringt Daten und Zahlen, nie Programme.</translation>
+    </message>
+    <message>
+        <source>The run, and what it costs</source>
+        <translation>Der Lauf, und was er kostet</translation>
+    </message>
+    <message>
+        <source>Run:</source>
+        <translation>Lauf:</translation>
+    </message>
+    <message>
+        <source>Operator:</source>
+        <translation>Betreiber:</translation>
+    </message>
+    <message>
+        <source>Model:</source>
+        <translation>Modell:</translation>
+    </message>
+    <message>
+        <source>Each round:</source>
+        <translation>Je Runde:</translation>
+    </message>
+    <message>
+        <source>Disk:</source>
+        <translation>Platte:</translation>
+    </message>
+    <message>
+        <source>Memory:</source>
+        <translation>Speicher:</translation>
+    </message>
+    <message>
+        <source>The hub does not say.</source>
+        <translation>Der Hub sagt es nicht.</translation>
+    </message>
+    <message>
+        <source>%1, %2 parameters</source>
+        <translation>%1, %2 Parameter</translation>
+    </message>
+    <message>
+        <source>up to %1 sent, and as much received; %2 to join</source>
+        <translation>bis zu %1 gesendet und ebenso viel empfangen; %2 beim Beitritt</translation>
+    </message>
+    <message>
+        <source>up to %1</source>
+        <translation>bis zu %1</translation>
+    </message>
+    <message>
+        <source>%1 where the processor computes; where GPUs do, %2 and %3 of a card</source>
+        <translation>%1, wo der Prozessor rechnet; wo GPUs rechnen, %2 und %3 einer Karte</translation>
+    </message>
+    <message>
+        <source>This machine belongs to the run “%1”, and leaves it for this one.</source>
+        <translation>Dieser Rechner gehört zum Lauf „%1“ und verlässt ihn für diesen.</translation>
+    </message>
+    <message>
+        <source>The model of that run stays on the disk, in checkpoint.%1 of the island&apos;s directory.</source>
+        <translation>Das Modell jenes Laufs bleibt auf der Platte, in checkpoint.%1 im Verzeichnis der Insel.</translation>
     </message>
 </context>
 <context>

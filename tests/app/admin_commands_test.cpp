@@ -6,6 +6,7 @@
 #include <QRegularExpression>
 #include <QStandardPaths>
 #include <QtTest>
+#include <atomic>
 #include <nlohmann/json.hpp>
 
 #include "app/cli/service/service_install.h"
@@ -24,6 +25,21 @@ using atl::test::CliRun;
 using atl::test::contains;
 
 namespace {
+
+// Of a run of one round.
+class OneRoundHub final : public ControlService {
+ public:
+  Result<nlohmann::json> call(std::string_view method, const nlohmann::json&) override {
+    if (method != "state.get") return Error{ErrorCode::kInvalidArgument, "it was asked"};
+    HubState state;
+    state.name = "first";
+    state.max_rounds = 1;
+    state.outer_step = finished ? 1 : 0;
+    state.finished = finished;
+    return state.to_json();
+  }
+  std::atomic<bool> finished{false};
+};
 
 // systemd as far as the service's commands ask it.
 class FakeSystemd {
@@ -86,6 +102,8 @@ class AdminCommandsTest : public QObject {
   void going_back_to_where_the_run_is_does_nothing();
   void an_invite_is_listed_and_taken_back();
   void a_hub_comes_back_from_its_backup();
+  void a_backup_in_a_directory_is_named_by_run_and_time();
+  void what_no_round_could_follow_is_refused();
   void what_is_no_backup_is_refused_data();
   void what_is_no_backup_is_refused();
   void a_dataset_may_move_but_not_change();
@@ -223,7 +241,11 @@ void AdminCommandsTest::a_hub_comes_back_from_its_backup() {
   QVERIFY2(saved.exit_code == 0, saved.err.c_str());
   struct stat info {};
   QVERIFY(::stat(file.c_str(), &info) == 0 && (info.st_mode & 0777) == 0600);
-  QCOMPARE(atoll({"hub", "backup", file, "--home", home}).exit_code, static_cast<int>(kExitUsage));
+  const CliOutcome again = atoll({"hub", "backup", file, "--home", home});
+  QCOMPARE(again.exit_code, static_cast<int>(kExitUsage));
+  QVERIFY2(contains(again.err, "--force"), again.err.c_str());
+  std::filesystem::resize_file(file, 100);
+  QCOMPARE(atoll({"hub", "backup", file, "--force", "--home", home}).exit_code, 0);
   QCOMPARE(atoll({"hub", "restore", file, "--home", home}).exit_code, static_cast<int>(kExitUsage));
   hub.reset();
   const std::string other = atoll.path("hub-restored").string();
@@ -233,6 +255,50 @@ void AdminCommandsTest::a_hub_comes_back_from_its_backup() {
   QVERIFY(contains(atoll({"hub", "islands", "--home", other}).out, island));
   QCOMPARE(atoll({"hub", "config", "--home", other}).out, atoll({"hub", "config", "--home", home}).out);
   QVERIFY(HubServer::start({.directory = other, .listen = {"127.0.0.1", 0}, .advertised = {}}, {}).ok());
+}
+
+void AdminCommandsTest::a_backup_in_a_directory_is_named_by_run_and_time() {
+  CliRun atoll;
+  const auto hub = atoll.start_hub();
+  const std::filesystem::path directory = atoll.path("backups");
+  std::filesystem::create_directory(directory);
+
+  const CliOutcome saved =
+      atoll({"hub", "backup", directory.string(), "--force", "--home", atoll.path("hub-first").string()});
+
+  QVERIFY2(saved.exit_code == 0, saved.err.c_str());
+  QCOMPARE(std::distance(std::filesystem::directory_iterator(directory), {}), std::ptrdiff_t{1});
+  const std::string file = std::filesystem::directory_iterator(directory)->path().string();
+  static const QRegularExpression kName("/hub-first-\\d{4}-\\d\\d-\\d\\d-\\d{6}\\.tar$");
+  QVERIFY2(kName.match(QString::fromStdString(file)).hasMatch(), file.c_str());
+  QVERIFY2(contains(saved.out, file), saved.out.c_str());
+  QCOMPARE(atoll({"hub", "restore", file, "--home", atoll.path("restored").string()}).exit_code, 0);
+}
+
+void AdminCommandsTest::what_no_round_could_follow_is_refused() {
+  CliRun atoll;
+  const auto hub = atoll.start_hub();
+  const HubHome home{atoll.path("hub-first")};
+  OneRoundHub service;
+  const auto control = ControlServer::start(home.control_socket(), "atoll-hub", service);
+  QVERIFY(control.ok());
+  const auto mixture = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"hub", "mixture", "--home", home.directory.string(), "--weights", "web=1"});
+    return atoll(more);
+  };
+  const CliOutcome late = mixture({"--from-round", "1"});
+  const CliOutcome early = mixture({});
+
+  service.finished = true;
+  const CliOutcome refused = mixture({});
+  const CliOutcome decay = atoll({"hub", "decay", "--home", home.directory.string(), "--rounds", "5"});
+
+  QVERIFY2(late.exit_code == kExitUsage && contains(late.err, "never comes"), late.err.c_str());
+  QVERIFY2(contains(early.err, "it was asked"), early.err.c_str());
+  for (const CliOutcome& outcome : {refused, decay}) {
+    QCOMPARE(outcome.exit_code, static_cast<int>(kExitUsage));
+    QVERIFY2(contains(outcome.err, "is finished, after 1 round"), outcome.err.c_str());
+  }
 }
 
 void AdminCommandsTest::what_is_no_backup_is_refused_data() {

@@ -38,6 +38,7 @@ class CliRun {
   CliOutcome operator()(const std::vector<std::string>& arguments) {
     std::ostringstream out, err;
     Console console{out, err};
+    console.out_is_terminal = terminal;
     CliOutcome outcome;
     outcome.exit_code = run_cli(arguments, console, interrupt);
     outcome.out = out.str();
@@ -58,7 +59,8 @@ class CliRun {
   void fake_trainer(const std::string& script) const;
 
   AbortSignal interrupt;
-  std::string invite;  // of the hub that was started last
+  std::string invite;     // of the hub that was started last
+  bool terminal = false;  // somebody reads along
 
  private:
   QTemporaryDir directory_;

@@ -60,6 +60,8 @@ class CliTest : public QObject {
  private Q_SLOTS:
   void a_wrong_flag_is_a_usage_error_data();
   void a_wrong_flag_is_a_usage_error();
+  void who_names_no_command_sees_which_there_are_data();
+  void who_names_no_command_sees_which_there_are();
   void a_time_wants_its_unit_data();
   void a_time_wants_its_unit();
   void an_unknown_flag_gets_a_suggestion_data();
@@ -85,6 +87,8 @@ class CliTest : public QObject {
   void hub_status_tells_how_many_fragments_there_are();
   void a_hub_on_all_addresses_invites_to_one_that_can_be_dialled();
   void a_home_that_never_joined_has_no_model();
+  void a_directory_of_train_is_a_home();
+  void the_model_of_a_run_that_was_left_is_exported_by_its_id();
   void status_tells_unjoined_from_not_running();
   void status_shows_what_the_trainer_says();
   void leave_asks_the_trainer();
@@ -110,6 +114,27 @@ void CliTest::a_wrong_flag_is_a_usage_error() {
 
   QCOMPARE(outcome.exit_code, static_cast<int>(kExitUsage));
   QVERIFY(!outcome.err.empty());
+}
+
+void CliTest::who_names_no_command_sees_which_there_are_data() {
+  QTest::addColumn<QStringList>("arguments");
+  QTest::addColumn<QString>("one");
+  QTest::newRow("atoll") << QStringList{} << "demo";
+  QTest::newRow("hub") << QStringList{"hub"} << "serve";
+  QTest::newRow("data") << QStringList{"data"} << "prepare";
+  QTest::newRow("config") << QStringList{"config"} << "validate";
+}
+
+void CliTest::who_names_no_command_sees_which_there_are() {
+  QFETCH(const QStringList, arguments);
+  QFETCH(const QString, one);
+  CliRun atoll;
+
+  const CliOutcome outcome = atoll(words(arguments));
+
+  QCOMPARE(outcome.exit_code, static_cast<int>(kExitUsage));
+  QVERIFY2(contains(outcome.out, one.toStdString()) && contains(outcome.out, "Example"), outcome.out.c_str());
+  QVERIFY2(contains(outcome.err, "wants one of the commands above"), outcome.err.c_str());
 }
 
 // Wherever one is typed: "5" of what?
@@ -564,6 +589,50 @@ void CliTest::a_home_that_never_joined_has_no_model() {
   for (const CliOutcome& outcome : {atoll({"export", "--output", atoll.path("m").string()}), atoll({"sample"})}) {
     QCOMPARE(outcome.exit_code, static_cast<int>(kExitNotJoined));
     QVERIFY2(contains(outcome.err, "has joined no run"), outcome.err.c_str());
+  }
+}
+
+// `atoll train --dir t1` made it: island and hub are below it.
+void CliTest::a_directory_of_train_is_a_home() {
+  CliRun atoll;
+  const std::filesystem::path train = atoll.path("t1");
+  const IslandHome island = TrainHome{train}.island();
+  QVERIFY(make_directories(island.directory, FileMode::kPrivate).ok());
+  JoinFile join;
+  join.run_name = "train";
+  join.threads = 3;
+  QVERIFY(save_join_file(island.join_file(), join).ok());
+
+  const CliOutcome shown = atoll({"config", "get", "island.threads", "--home", train.string()});
+  QVERIFY(make_directories(TrainHome{train}.hub().directory, FileMode::kPrivate).ok());
+  std::ofstream(TrainHome{train}.hub().run_file()) << "{}";
+
+  QCOMPARE(shown.out, std::string("3\n"));
+  QCOMPARE(*island_home_or_default(train.string()), island.directory);
+  QCOMPARE(*island_home_or_default(island.directory.string()), island.directory);
+  QCOMPARE(*hub_home_or_default(train.string()), TrainHome{train}.hub().directory);
+  QCOMPARE(*hub_home_or_default(atoll.path("none").string()), atoll.path("none"));
+}
+
+void CliTest::the_model_of_a_run_that_was_left_is_exported_by_its_id() {
+  CliRun atoll;
+  atoll.fake_trainer("exit 0");
+  const IslandHome home{atoll.path("island")};
+  QVERIFY(make_directories(home.checkpoint_of("0123456789abcdef"), FileMode::kPrivate).ok());
+  JoinFile join;
+  join.run_id = "fedcba9876543210";
+  QVERIFY(save_join_file(home.join_file(), join).ok());
+  const auto exported = [&](const char* run) {
+    return atoll({"export", "--run", run, "--output", atoll.path("m").string()});
+  };
+
+  QCOMPARE(exported("0123456789abcdef").exit_code, 0);
+  QVERIFY(contains(*read_file(atoll.path("calls")), "--run=0123456789abcdef"));
+  QCOMPARE(exported("fedcba9876543210").exit_code, 0);  // its own
+  for (const char* none : {"aaaa", "../../tmp", ""}) {
+    const CliOutcome outcome = exported(none);
+    QVERIFY2(*none == '\0' ? outcome.exit_code == 0 : contains(outcome.err, "keeps no model of a run"),
+             outcome.err.c_str());
   }
 }
 

@@ -1,6 +1,8 @@
 // `atoll join` in-process, against a real hub and a trainer that is a script.
+#include <poll.h>
 #include <pty.h>
 #include <sys/socket.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <QtTest>
@@ -27,6 +29,53 @@ class StandardInput {
   UniqueFd before_;
 };
 
+// A person at a terminal, who types or pastes once that is not shown, or at once.
+class Person {
+ public:
+  Person() {
+    int ends[2];
+    if (::openpty(&ends[0], &ends[1], nullptr, nullptr, nullptr) != 0) qFatal("no terminal");
+    keyboard_.reset(ends[0]);
+    terminal_.reset(ends[1]);
+    input_.emplace(terminal_.get());
+  }
+  ~Person() { hands_ = {}; }
+  void types(const std::string& text) { write(text); }
+  void types_once_unseen(std::string text) {
+    hands_ = std::jthread([this, text = std::move(text)](const std::stop_token& stop) {
+      termios now{};
+      do {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        ::tcgetattr(terminal_.get(), &now);
+      } while ((now.c_lflag & ECHO) != 0 && !stop.stop_requested());
+      write(text);
+    });
+  }
+  std::string sees() const {  // what the terminal has shown of that
+    std::string seen;
+    pollfd ready{keyboard_.get(), POLLIN, 0};
+    char buffer[4096];
+    while (::poll(&ready, 1, 0) == 1 && (ready.revents & POLLIN) != 0) {
+      const ssize_t count = ::read(keyboard_.get(), buffer, sizeof buffer);
+      if (count <= 0) break;
+      seen.append(buffer, static_cast<std::size_t>(count));
+    }
+    return seen;
+  }
+  bool is_shown() const {
+    termios now{};
+    return ::tcgetattr(terminal_.get(), &now) == 0 && (now.c_lflag & ECHO) != 0;
+  }
+
+ private:
+  void write(const std::string& text) const {
+    if (::write(keyboard_.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) qFatal("typing");
+  }
+  UniqueFd keyboard_, terminal_;
+  std::optional<StandardInput> input_;
+  std::jthread hands_;
+};
+
 }  // namespace
 
 class JoinCommandTest : public QObject {
@@ -38,12 +87,18 @@ class JoinCommandTest : public QObject {
   void an_empty_invite_file_is_named();
   void an_invite_is_read_from_a_pipe();
   void an_invite_pasted_over_two_lines_is_enough_at_a_terminal();
+  void an_invite_that_is_pasted_is_not_shown();
+  void consent_is_the_same_however_the_invite_comes_data();
+  void consent_is_the_same_however_the_invite_comes();
   void ctrl_c_ends_the_wait_for_an_invite();
   void a_taken_port_does_not_change_what_was_joined();
   void join_enrols_trains_and_comes_back();
   void the_configuration_chooses_the_micro_batch_and_gives_it_back();
   void what_the_trainer_said_last_is_the_error();
   void a_run_does_not_take_the_place_of_another();
+  void another_run_is_left_for_it_where_its_owner_says_so_data();
+  void another_run_is_left_for_it_where_its_owner_says_so();
+  void how_it_was_to_compute_is_kept_only_if_it_trains_so();
   void a_trainer_that_fails_is_exit_code_13();
 };
 
@@ -120,6 +175,62 @@ void JoinCommandTest::an_invite_pasted_over_two_lines_is_enough_at_a_terminal() 
 
   QVERIFY2(outcome.exit_code == 0, outcome.err.c_str());
   QVERIFY(contains(outcome.err, "Paste the invite"));
+}
+
+void JoinCommandTest::an_invite_that_is_pasted_is_not_shown() {
+  CliRun atoll;
+  const auto hub = atoll.start_hub();
+  atoll.fake_trainer("exit 0");
+  Person person;
+  person.types_once_unseen(atoll.invite);
+
+  const CliOutcome outcome = atoll({"join", "--invite-stdin", "--yes"});
+
+  QVERIFY2(outcome.exit_code == 0, outcome.err.c_str());
+  QVERIFY2(!contains(person.sees(), "atoll1."), "the secret was on the screen");
+  QVERIFY(!contains(outcome.out + outcome.err, "atoll1."));
+  QVERIFY(person.is_shown());  // what comes next is, as before
+}
+
+void JoinCommandTest::consent_is_the_same_however_the_invite_comes_data() {
+  QTest::addColumn<QString>("by");
+  QTest::addColumn<QString>("answer");
+  QTest::addColumn<bool>("joins");
+  for (const char* by : {"argument", "file", "stdin"}) {
+    QTest::addRow("%s, no", by) << by << "n\n" << false;
+    QTest::addRow("%s, nothing", by) << by << "\n" << false;
+    QTest::addRow("%s, yes", by) << by << "y\ny\n" << true;  // the node check may ask, too
+    QTest::addRow("%s, asked nothing", by) << by << "" << true;
+  }
+}
+
+void JoinCommandTest::consent_is_the_same_however_the_invite_comes() {
+  QFETCH(const QString, by);
+  QFETCH(const QString, answer);
+  QFETCH(const bool, joins);
+  CliRun atoll;
+  const auto hub = atoll.start_hub();
+  atoll.fake_trainer("exit 0");
+  atoll.terminal = true;
+  std::ofstream(atoll.path("invite.txt")) << atoll.invite;
+  Person person;
+  std::vector<std::string> arguments{"join"};
+  if (by == "argument") arguments.push_back(atoll.invite);
+  if (by == "file") arguments.insert(arguments.end(), {"--invite-file", atoll.path("invite.txt").string()});
+  if (by == "stdin") arguments.push_back("--invite-stdin");
+  if (answer.isEmpty()) arguments.push_back("--yes");
+  if (by == "stdin") person.types_once_unseen(atoll.invite + answer.toStdString());
+  if (by != "stdin") person.types(answer.toStdString());
+
+  const CliOutcome outcome = atoll(arguments);
+
+  QCOMPARE(std::filesystem::exists(atoll.path("island") / "join.json"), joins);
+  QVERIFY2(joins ? outcome.exit_code == 0 : contains(outcome.err, "not joined, as you said"), outcome.err.c_str());
+  QCOMPARE(contains(outcome.out, "[y/N]"), !answer.isEmpty());
+  for (const char* told : {"run first (", "operator", "model       llama", "each round  up to", "disk        up to",
+                           "memory", "leaves", "No files of yours"}) {
+    QVERIFY2(contains(outcome.out, told), outcome.out.c_str());
+  }
 }
 
 void JoinCommandTest::ctrl_c_ends_the_wait_for_an_invite() {
@@ -222,6 +333,63 @@ void JoinCommandTest::a_run_does_not_take_the_place_of_another() {
   QCOMPARE(outcome.exit_code, static_cast<int>(kExitInvite));
   QVERIFY2(contains(outcome.err, "belongs to run first") && contains(outcome.err, "--home"), outcome.err.c_str());
   QCOMPARE(atoll({"join", atoll.invite, "--home", atoll.path("elsewhere").string()}).exit_code, 0);
+}
+
+void JoinCommandTest::another_run_is_left_for_it_where_its_owner_says_so_data() {
+  QTest::addColumn<QString>("answer");
+  QTest::addColumn<bool>("leaves");
+  QTest::newRow("--yes") << "" << true;
+  QTest::newRow("yes") << "y\ny\n" << true;
+  QTest::newRow("no") << "n\n" << false;
+}
+
+void JoinCommandTest::another_run_is_left_for_it_where_its_owner_says_so() {
+  QFETCH(const QString, answer);
+  QFETCH(const bool, leaves);
+  CliRun atoll;
+  atoll.fake_trainer("exit 0");
+  const auto first = atoll.start_hub();
+  QCOMPARE(atoll({"join", atoll.invite}).exit_code, 0);
+  const auto home = atoll.path("island");
+  const std::string before = load_join_file(home / "join.json")->run_id;
+  std::filesystem::create_directories(home / "checkpoint");
+  std::ofstream(home / "checkpoint" / "state") << "a model";
+  const auto second = atoll.start_hub("second");
+  atoll.terminal = true;
+  Person person;
+  person.types(answer.toStdString());
+
+  const CliOutcome outcome = answer.isEmpty() ? atoll({"join", atoll.invite, "--yes"}) : atoll({"join", atoll.invite});
+
+  QCOMPARE(outcome.exit_code == 0, leaves);
+  QVERIFY2(contains(outcome.out, "belongs to run first") && contains(outcome.out, "checkpoint." + before),
+           outcome.out.c_str());
+  QCOMPARE(load_join_file(home / "join.json")->run_name, std::string(leaves ? "second" : "first"));
+  const auto kept = leaves ? home / ("checkpoint." + before) : home / "checkpoint";
+  QCOMPARE(*read_file(kept / "state"), std::string("a model"));
+}
+
+void JoinCommandTest::how_it_was_to_compute_is_kept_only_if_it_trains_so() {
+  CliRun atoll;
+  const auto hub = atoll.start_hub();
+  const auto chosen = [&] { return load_join_file(atoll.path("island") / "join.json")->threads; };
+  const auto shown = [&] { return atoll({"config", "get", "island.threads", "--origin"}).out; };
+  atoll.fake_trainer("exit 0");
+  QCOMPARE(atoll({"join", atoll.invite, "--listen", "127.0.0.1:0", "--threads", "2"}).exit_code, 0);
+  QCOMPARE(chosen(), 2);
+  QCOMPARE(shown(), std::string("2  (atoll join)\n"));
+
+  atoll.fake_trainer("exit 1");
+  const CliOutcome failed = atoll({"join", "--threads", "3"});
+  QCOMPARE(failed.exit_code, static_cast<int>(kExitTrainerFailed));
+  QVERIFY2(contains(failed.out, "is not kept"), failed.out.c_str());
+  QCOMPARE(chosen(), 2);
+  atoll.fake_trainer("exit 10");  // no fault of it: the hub was away
+  QCOMPARE(atoll({"join", "--threads", "3"}).exit_code, static_cast<int>(kExitHubUnreachable));
+  QCOMPARE(chosen(), 3);
+
+  QCOMPARE(atoll({"config", "set", "island.threads", "1"}).exit_code, 0);
+  QCOMPARE(shown(), std::string("1  (settings)\n"));
 }
 
 void JoinCommandTest::a_trainer_that_fails_is_exit_code_13() {

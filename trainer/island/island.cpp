@@ -167,6 +167,16 @@ void Island::Impl::on_kept(OuterStep round, const Status& kept) {
                                      kept.error().message));
 }
 
+// On the uploader's thread.
+void Island::Impl::on_uploaded(const IslandUploaded& how) {
+  on_trouble(Trouble::kUpload,
+             how.error.empty() ? ""
+                               : fmt::format("outer step {} could not be published: {}. Training goes on, and the hub "
+                                             "asks for it again",
+                                             how.outer_step.value, how.error));
+  send(how);
+}
+
 void Island::Impl::on_trouble(Trouble of, const std::string& text) {
   if (status_.set_trouble(of, text)) publish(StateNews::kChanged);
 }
@@ -296,7 +306,9 @@ Result<OuterStep> Island::Impl::export_model(const std::filesystem::path& direct
   const auto outer = this->outer();
   if (!outer) return Error{ErrorCode::kNotFound, kNoModelYet};
   ModelCard card{.run_id = run_.run_id, .run_name = run_.name, .run = run_};
-  card.contributors = ask_contributors(options_.identity, options_.hub_addresses);
+  auto contributors = ask_contributors(options_.identity, options_.hub_addresses);
+  if (contributors.ok()) card.contributors = std::move(*contributors);
+  if (!contributors.ok()) spdlog::warn("export contributors=none error=\"{}\"", contributors.error().message);
   return export_outer_state(*outer, model_, std::move(card), options_.data_directory, directory, files);
 }
 

@@ -98,6 +98,7 @@ class Island::Impl final : public InnerLoopOwner {
   void on_trouble(Trouble of, const std::string& text);
   void on_hub_back();
   void on_kept(OuterStep round, const Status& kept);
+  void on_uploaded(const IslandUploaded& how);
   void end_catch_up();
   FetchedState let_go_of_state();
   void look_for_checkpoint();

@@ -188,7 +188,7 @@ Status Island::Impl::loop() {
     uploader_.emplace(
         StateUploader::Surroundings{options_.store, options_.checkpoint_directory, serving_, ring_->under_way(),
                                     [this](std::optional<std::uint64_t> bytes) { status_.set_uploaded_bytes(bytes); },
-                                    [this](const IslandUploaded& how) { send(how); }},
+                                    [this](const IslandUploaded& how) { on_uploaded(how); }},
         run_, model_);
   }
   if (!run_.evaluation.tasks.empty()) begin_evaluations();

@@ -17,7 +17,7 @@ namespace atl {
 enum class StateNews { kChanged, kRoundBegin, kStep, kSyncing, kSyncDone, kCheckpointSaved, kError };
 
 // What may be amiss while the island goes on.
-enum class Trouble { kHub, kData, kState, kCheckpoint, kRounds, kMemory, kDevice, kRun };
+enum class Trouble { kHub, kData, kState, kCheckpoint, kRounds, kUpload, kMemory, kDevice, kRun };
 
 class IslandStatus {
  public:

@@ -87,14 +87,11 @@ Status finish_export(ModelWriter writer, const ModelCard& card, const ModelConfi
   return std::move(writer).finish(tokenizer.files, tokenizer.turn_ends);
 }
 
-std::vector<Contributor> ask_contributors(const Identity& self, const std::vector<Address>& hub) {
+Result<std::vector<Contributor>> ask_contributors(const Identity& self, const std::vector<Address>& hub) {
   const AbortSignal never;
   const auto answer =
       get_from_hub(self, hub, kContributorsPath, kMaxContributorsBytes, Deadline::after(kHubTime), never);
-  auto found = answer.ok() ? decode_contributors(*answer) : Result<std::vector<Contributor>>(answer.error());
-  if (found.ok()) return std::move(*found);
-  spdlog::warn("export without contributors: error=\"{}\"", found.error().message);
-  return {};
+  return answer.ok() ? decode_contributors(*answer) : Result<std::vector<Contributor>>(answer.error());
 }
 
 Result<OuterStep> export_outer_state(const OuterStateStore& outer, const ModelConfig& model, ModelCard card,

@@ -20,8 +20,8 @@
 
 namespace atl {
 
-// Who trains the run, for the card: asked of its hub. Nobody where it does not answer within seconds. Blocks.
-std::vector<Contributor> ask_contributors(const Identity& self, const std::vector<Address>& hub);
+// Who trains the run, for the card: asked of its hub, for seconds. Blocks.
+Result<std::vector<Contributor>> ask_contributors(const Identity& self, const std::vector<Address>& hub);
 
 // Of the state that `outer` holds; training goes on meanwhile. An outer step that is taken before all of it is copied
 // has it begin anew, a few times: kTimeout when the disk is slower than that.

@@ -101,6 +101,7 @@ CLI::App* add_export(CLI::App& app, ExportCommand& exporting) {
   command->add_option("--dtype", exporting.dtype)->check(CLI::IsMember({"float32", "bfloat16"}));
   command->add_option("--max-shard-bytes", exporting.max_shard_bytes)->check(CLI::PositiveNumber);
   command->add_option("--round", exporting.round)->needs(home)->excludes(from);
+  command->add_option("--run", exporting.run)->needs(home)->excludes(from);
   command->add_flag("--json", exporting.json);
   return command;
 }

@@ -23,9 +23,14 @@ void show_progress(std::uint64_t done, std::uint64_t of) {
 }
 
 Result<OuterStep> export_it(const ExportCommand& command, const ModelFilesOptions& files) {
+  const auto wanted = command.round ? std::optional(OuterStep{*command.round}) : std::nullopt;
+  if (!command.run.empty()) {
+    const IslandHome home{command.home};
+    return export_checkpoint(home.checkpoint_of(command.run), {.run_id = command.run}, home.data(), command.output,
+                             files, wanted);
+  }
   if (command.from.empty()) {
-    return export_from_home(command.home, command.output, files, /*for_others=*/true,
-                            command.round ? std::optional(OuterStep{*command.round}) : std::nullopt);
+    return export_from_home(command.home, command.output, files, /*for_others=*/true, wanted);
   }
   const IslandHome home{command.home};
   const bool has_home = !command.home.empty();

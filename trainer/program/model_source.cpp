@@ -46,7 +46,10 @@ Result<OuterStep> export_from_checkpoint(const IslandHome& home, const std::file
     card.run_id = join->run_id;
     card.run_name = join->run_name;
     if (const auto self = load_identity(home.identity()); for_others && self.ok()) {
-      card.contributors = ask_contributors(*self, join->hub_addresses);
+      auto contributors = ask_contributors(*self, join->hub_addresses);
+      if (contributors.ok()) card.contributors = std::move(*contributors);
+      if (!contributors.ok())
+        fmt::print(stderr, "the model's card names no contributors: the run's hub does not answer\n");
     }
   }
   return export_checkpoint(home.checkpoint(), std::move(card), home.data(), output, files, wanted);

@@ -26,6 +26,7 @@ struct ExportCommand {  // a HuggingFace directory of the island's outer paramet
   std::filesystem::path home;
   std::string
       from;  // or of a published state, s3://BUCKET/PREFIX[/outer-STEP]; with its run's home, where that is given
+  std::string run;  // of `home`, left for another one, by its id; empty: its own
   std::filesystem::path output;
   std::string dtype = "float32";                  // or bfloat16
   std::uint64_t max_shard_bytes = 5'000'000'000;  // of a file

@@ -32,7 +32,7 @@ constexpr int kMaxModelNesting = 16;
 
 struct HubAdmin {
   std::string home, argument;
-  bool json = false, yes = false;
+  bool json = false, yes = false, force = false;
 };
 
 Status islands(const HubAdmin& command, CommandContext& context) {
@@ -224,8 +224,10 @@ void tell(const HubBackupReport& report, const std::filesystem::path& path, bool
 
 Status backup(const HubAdmin& command, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const auto directory, hub_home_or_default(command.home));
-  ATOLL_ASSIGN_OR_RETURN(const HubBackupReport report, back_up_hub(directory, command.argument));
-  tell(report, std::filesystem::absolute(command.argument), command.json, "backed up", context);
+  const std::filesystem::path place = command.argument.empty() ? "." : command.argument;
+  ATOLL_ASSIGN_OR_RETURN(const HubBackupReport report,
+                         back_up_hub(directory, std::filesystem::absolute(place).lexically_normal(), command.force));
+  tell(report, report.file, command.json, "backed up", context);
   context.console.err
       << fmt::format("the file holds the run's keys: who has it can let anybody in. The dataset is not in it{}.",
                      report.begins_at_hub ? ", nor is the model with which the run began" : "")
@@ -251,6 +253,21 @@ Status restore(const HubAdmin& command, CommandContext& context) {
   return ok_status();
 }
 
+// What changes a round that is to come wants one.
+Status check_rounds_to_come(const std::string& home, const std::optional<std::uint32_t>& from_round) {
+  ATOLL_ASSIGN_OR_RETURN(const auto answer, ask_serving_hub(home, method::StateGet::kName, nlohmann::json::object()));
+  ATOLL_ASSIGN_OR_RETURN(const HubState state, HubState::from_json(answer));
+  if (state.finished) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("run {} is finished, after {}: no round comes that could be another; its model begins "
+                             "another run with atoll hub init --from",
+                             printable(state.name), format_number_of(state.outer_step, "round"))};
+  }
+  if (!from_round || state.max_rounds == 0 || *from_round <= state.max_rounds) return ok_status();
+  return Error{ErrorCode::kInvalidArgument, fmt::format("round {} never comes: run {} ends after round {}", *from_round,
+                                                         printable(state.name), state.max_rounds)};
+}
+
 struct Decay {
   std::string home;
   std::optional<std::uint32_t> from_round;  // as people count, from 1
@@ -262,6 +279,7 @@ Status decay(const Decay& command, CommandContext& context) {
   if (!command.cancel && command.wish.rounds == 0) {
     return Error{ErrorCode::kInvalidArgument, "over how many rounds is the learning rate to fall? Say --rounds N"};
   }
+  ATOLL_RETURN_IF_ERROR(check_rounds_to_come(command.home, command.from_round));
   method::RunDecay wish = command.wish;
   if (command.from_round) wish.from_round = *command.from_round - 1;
   ATOLL_ASSIGN_OR_RETURN(const auto answer,
@@ -319,6 +337,7 @@ Status mixture(const MixtureOptions& command, CommandContext& context) {
   if (!command.cancel && command.wish.weights.empty()) {
     return Error{ErrorCode::kInvalidArgument, "in which shares? Say --weights NAME=SHARE,NAME=SHARE"};
   }
+  ATOLL_RETURN_IF_ERROR(check_rounds_to_come(command.home, command.from_round));
   method::RunMixture wish = command.wish;
   if (command.from_round) wish.from_round = *command.from_round - 1;
   ATOLL_ASSIGN_OR_RETURN(
@@ -401,8 +420,11 @@ void add_hub_admin_commands(CLI::App& hub, CommandContext& context) {
              "The hub's copy of the model with which the run began; with DIR: made anew of that model",
              "  atoll hub base-model\n  atoll hub base-model SmolLM2-135M", base_model,
              {"DIR", "HuggingFace directory of that model, from which the lost copy is made anew"});
-  add_action(hub, context, "backup", "All of the hub in one file; works while it serves", "  atoll hub backup hub.tar",
-             backup, {"FILE", "To be written", true});
+  auto saving = std::make_shared<HubAdmin>();
+  add_action(hub, context, "backup", "All of the hub in one file; works while it serves",
+             "  atoll hub backup hub.tar\n  atoll hub backup /srv/backups       hub-first-2026-03-14-092653.tar in it",
+             backup, {"FILE", "To be written; in a directory (default: this one) it is named by run and time"}, saving)
+      ->add_flag("--force", saving->force, "In place of a file that is there");
   add_action(hub, context, "restore", "A hub made of a backup", "  atoll hub restore hub.tar --home DIR", restore,
              {"FILE", "Made by 'atoll hub backup'", true});
   add_hub_rollback_command(hub, context);

@@ -1,5 +1,6 @@
 #include "app/cli/hub_admin/hub_backup.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include "app/agent/files/tar_reader.h"
 #include "net/base/file.h"
 #include "net/base/new_file.h"
+#include "net/base/plain_name.h"
 #include "net/base/sqlite.h"
 #include "net/base/unix_time.h"
 #include "net/control/home.h"
@@ -55,20 +57,37 @@ Result<HubBackupReport> examine(const HubHome& home) {
   if (!answered || check.text(0) != "ok") return Error{ErrorCode::kCorrupt, "its database is damaged"};
   ATOLL_ASSIGN_OR_RETURN(Statement count, database.prepare("SELECT count(*) FROM round_commit"));
   ATOLL_ASSIGN_OR_RETURN(const bool row, count.step());
-  return HubBackupReport{run.run_id, run.name, row ? static_cast<std::uint32_t>(count.integer(0)) : 0, 0,
-                         run.begins_at_hub()};
+  return HubBackupReport{.run_id = run.run_id,
+                         .run_name = run.name,
+                         .rounds = row ? static_cast<std::uint32_t>(count.integer(0)) : 0,
+                         .begins_at_hub = run.begins_at_hub()};
+}
+
+// Of one after the other in a directory; sorted by name they are by age.
+Result<std::string> dated_name(const HubHome& home) {
+  ATOLL_ASSIGN_OR_RETURN(const std::string text, read_file(home.run_file(), 1u << 20));
+  ATOLL_ASSIGN_OR_RETURN(const RunConfig run, RunConfig::from_json(text));
+  return fmt::format("hub-{}-{:%Y-%m-%d-%H%M%S}.tar", is_plain_name(run.name) ? run.name : run.run_id,
+                     fmt::gmtime(static_cast<std::time_t>(unix_seconds_now())));
 }
 
 }  // namespace
 
-Result<HubBackupReport> back_up_hub(const std::filesystem::path& hub_directory, const std::filesystem::path& file) {
+Result<HubBackupReport> back_up_hub(const std::filesystem::path& hub_directory, const std::filesystem::path& place,
+                                    bool force) {
   const HubHome home{hub_directory};
   std::error_code ignored;
   if (!std::filesystem::exists(home.run_file(), ignored)) {
     return Error{ErrorCode::kNotFound, fmt::format("{} holds no hub", hub_directory.string())};
   }
-  if (std::filesystem::exists(std::filesystem::symlink_status(file, ignored))) {
-    return Error{ErrorCode::kInvalidArgument, fmt::format("{} is there already; choose another name", file.string())};
+  const bool in_directory = std::filesystem::is_directory(place, ignored);
+  ATOLL_ASSIGN_OR_RETURN(const std::string dated, in_directory ? dated_name(home) : Result<std::string>(""));
+  const std::filesystem::path file = in_directory ? place / dated : place;
+  if (!force && std::filesystem::exists(std::filesystem::symlink_status(file, ignored))) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("{} is there already; choose another name, a directory, where it gets one by the time, or "
+                             "--force to put this one in its place",
+                             file.string())};
   }
   Files files;
   ATOLL_RETURN_IF_ERROR(read_directory(home.authority(), "authority/", files));
@@ -82,12 +101,12 @@ Result<HubBackupReport> back_up_hub(const std::filesystem::path& hub_directory, 
   ATOLL_ASSIGN_OR_RETURN(files["hub.json"], read_file(home.hub_file(), 1u << 20));
   {
     // One moment of the database, while the hub goes on writing.
-    ATOLL_ASSIGN_OR_RETURN(const NewDirectory place, NewDirectory::create(file, FileMode::kPrivate));
+    ATOLL_ASSIGN_OR_RETURN(const NewDirectory beside, NewDirectory::create(file, FileMode::kPrivate));
     ATOLL_ASSIGN_OR_RETURN(Database database, Database::open(home.database()));
     ATOLL_ASSIGN_OR_RETURN(Statement copy, database.prepare("VACUUM INTO ?"));
-    ATOLL_RETURN_IF_ERROR(copy.bind((place.path() / kDatabase).string()));
+    ATOLL_RETURN_IF_ERROR(copy.bind((beside.path() / kDatabase).string()));
     ATOLL_RETURN_IF_ERROR(copy.run());
-    ATOLL_ASSIGN_OR_RETURN(files[kDatabase], read_file(place.path() / kDatabase, kMaxFileBytes));
+    ATOLL_ASSIGN_OR_RETURN(files[kDatabase], read_file(beside.path() / kDatabase, kMaxFileBytes));
   }
   TarArchive archive(unix_seconds_now());
   for (const auto& [name, content] : files) archive.add(name, content);
@@ -95,6 +114,7 @@ Result<HubBackupReport> back_up_hub(const std::filesystem::path& hub_directory, 
   ATOLL_ASSIGN_OR_RETURN(HubBackupReport report, examine(home));
   ATOLL_RETURN_IF_ERROR(write_file_atomically(file, bytes, FileMode::kPrivate));
   report.bytes = bytes.size();
+  report.file = file;
   return report;
 }
 

@@ -7,7 +7,7 @@
 #include <csignal>
 #include <nlohmann/json.hpp>
 
-#include "app/cli/console_input.h"
+#include "app/cli/join_consent.h"
 #include "app/cli/remote/piped_process.h"
 #include "net/base/encoding.h"
 #include "net/base/file.h"
@@ -27,7 +27,7 @@ bool is_invite(const std::string& argument) {
 }
 
 // An invite is a secret: by standard input, not in the other machine's list of processes. Files are of this machine.
-Result<std::string> take_invite(std::vector<std::string>& arguments, const AbortSignal& interrupt) {
+Result<std::string> take_invite(std::vector<std::string>& arguments, Console& console, const AbortSignal& interrupt) {
   std::string input;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (is_invite(arguments[i])) {
@@ -37,11 +37,7 @@ Result<std::string> take_invite(std::vector<std::string>& arguments, const Abort
       arguments.erase(arguments.begin() + static_cast<std::ptrdiff_t>(i) + 1);
       arguments[i] = "--invite-stdin";
     } else if (arguments[i] == "--invite-stdin") {
-      while (input.size() <= kMaxInviteText) {
-        ATOLL_ASSIGN_OR_RETURN(const std::string more, read_input(interrupt));
-        if (more.empty() || (more == "\n" && input_is_terminal())) break;
-        input += more;
-      }
+      ATOLL_ASSIGN_OR_RETURN(input, read_pasted_invite(console, interrupt));
     }
   }
   return input;
@@ -163,7 +159,7 @@ class RemoteRun {
 Result<int> run_over_ssh(const std::string& host, std::vector<std::string>& arguments, Console& console,
                          const AbortSignal& interrupt) {
   ATOLL_ASSIGN_OR_RETURN(const SshHost parsed, parse_ssh_host(host));
-  ATOLL_ASSIGN_OR_RETURN(const std::string input, take_invite(arguments, interrupt));
+  ATOLL_ASSIGN_OR_RETURN(const std::string input, take_invite(arguments, console, interrupt));
   ATOLL_ASSIGN_OR_RETURN(
       PipedProcess ssh, PipedProcess::spawn({.program = "ssh", .arguments = ssh_arguments(parsed), .environment = {}}));
   return RemoteRun(std::move(ssh), console, interrupt).run(arguments, input);

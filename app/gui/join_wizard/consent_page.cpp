@@ -1,12 +1,15 @@
 #include "app/gui/join_wizard/consent_page.h"
 
 #include <QCheckBox>
+#include <QFormLayout>
 #include <QGroupBox>
 #include <QLabel>
 #include <QVBoxLayout>
 
 #include "app/core/node.h"
 #include "app/gui/join_wizard/page_layout.h"
+#include "app/gui/look/format.h"
+#include "app/gui/parts/notice.h"
 #include "app/gui/parts/plain_label.h"
 
 namespace atl {
@@ -24,6 +27,8 @@ QWidget* make_point(const QString& title, QLabel* text) {
 ConsentPage::ConsentPage(Node& node, QWidget* parent) : QWizardPage(parent), node_(node) {
   setCommitPage(true);
   auto* column = lay_out_page(*this, tr("Consent"), tr("Nothing trains before you agree."));
+  column->addWidget(other_ = new Notice("other_run"));
+  column->addWidget(makeRun());
   column->addWidget(make_point(tr("What runs here"), runs_ = make_plain_label("runs_here")));
   column->addWidget(make_point(tr("What leaves this machine"), leaves_ = make_plain_label("leaves")));
   column->addWidget(make_point(tr("How it ends"), stops_ = make_plain_label("ends")));
@@ -34,6 +39,20 @@ ConsentPage::ConsentPage(Node& node, QWidget* parent) : QWizardPage(parent), nod
   column->addWidget(agree_);
   column->addStretch(1);
   connect(agree_, &QCheckBox::toggled, this, &ConsentPage::completeChanged);
+}
+
+QWidget* ConsentPage::makeRun() {
+  auto* box = new QGroupBox(tr("The run, and what it costs"));
+  auto* form = new QFormLayout(box);
+  form->setHorizontalSpacing(16);
+  form->setVerticalSpacing(4);
+  run_ = add_fact(form, "joined_run", tr("Run:"));
+  operator_ = add_fact(form, "joined_operator", tr("Operator:"));
+  model_ = add_fact(form, "joined_model", tr("Model:"));
+  round_ = add_fact(form, "each_round", tr("Each round:"));
+  disk_ = add_fact(form, "disk", tr("Disk:"));
+  memory_ = add_fact(form, "memory", tr("Memory:"));
+  return box;
 }
 
 QWidget* ConsentPage::makeService() {
@@ -55,6 +74,8 @@ QWidget* ConsentPage::makeService() {
 }
 
 void ConsentPage::initializePage() {
+  showOther();
+  showRun();
   const auto& hub = node_.join().hub();
   const QString run = hub ? QString::fromStdString(hub->run_name) : QString();
   const QString named = run.isEmpty() ? tr("the run") : tr("the run \u201C%1\u201D").arg(run);
@@ -76,6 +97,42 @@ void ConsentPage::initializePage() {
   agree_->setText(tr("I &agree that this machine computes for %1").arg(QString(named).replace("&", "&&")));
   agree_->setAccessibleName(tr("I agree that this machine computes for %1").arg(named));
   agree_->setChecked(false);
+}
+
+void ConsentPage::showRun() {
+  if (!node_.join().hub()) return;
+  const InvitingHub& hub = *node_.join().hub();
+  const QString silent = tr("The hub does not say.");
+  const auto said = [&](const std::string& text) { return text.empty() ? silent : QString::fromStdString(text); };
+  set_fact(run_, said(hub.run_name));
+  set_fact(operator_, said(hub.operator_name));
+  set_fact(model_, hub.parameters > 0 ? tr("%1, %2 parameters").arg(said(hub.model), text::count(hub.parameters))
+                                      : said(hub.model));
+  if (!hub.costs) {
+    for (QLabel* cost : {round_, disk_, memory_}) set_fact(cost, silent);
+    return;
+  }
+  const auto bytes = [](std::uint64_t number) { return text::bytes(double(number)); };
+  set_fact(round_,
+           tr("up to %1 sent, and as much received; %2 to join").arg(bytes(hub.costs->round), bytes(hub.costs->join)));
+  set_fact(disk_, tr("up to %1").arg(bytes(hub.costs->disk)));
+  set_fact(memory_,
+           tr("%1 where the processor computes; where GPUs do, %2 and %3 of a card")
+               .arg(bytes(hub.costs->memory), bytes(hub.costs->memory_beside_gpus), bytes(hub.costs->gpu_memory)));
+}
+
+void ConsentPage::showOther() {
+  const auto& state = node_.state();
+  const auto& invite = node_.join().invite();
+  leaves_other_ =
+      state && state->joined() && invite && !state->island.run_id.empty() && state->island.run_id != invite->run_id;
+  if (!leaves_other_) return other_->clear();
+  const IslandState& island = state->island;
+  other_->say(Notice::Kind::kWarning,
+              tr("This machine belongs to the run \u201C%1\u201D, and leaves it for this one.")
+                  .arg(QString::fromStdString(island.run_name)),
+              tr("The model of that run stays on the disk, in checkpoint.%1 of the island's directory.")
+                  .arg(QString::fromStdString(island.run_id)));
 }
 
 bool ConsentPage::isComplete() const { return agree_->isChecked(); }

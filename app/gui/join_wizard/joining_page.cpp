@@ -97,7 +97,7 @@ JoiningPage::JoiningPage(Node& node, const ResourcesPage& resources, const Conse
   column->addStretch(1);
   connect(retry_, &QPushButton::clicked, this, [this] {
     // After a cancel there is no stage to go on from.
-    node_.join().problem() ? node_.join().retry() : node_.join().join(resources_.resources());
+    node_.join().problem() ? node_.join().retry() : join();
     refresh();
   });
   connect(another_, &QPushButton::clicked, this, &JoiningPage::anotherInviteWanted);
@@ -131,11 +131,17 @@ QWidget* JoiningPage::makeStages() {
   return stages;
 }
 
+void JoiningPage::join() {
+  JoinResources resources = resources_.resources();
+  resources.leave_other = consent_.leavesOther();
+  node_.join().join(resources);
+}
+
 void JoiningPage::initializePage() {
   // Joined: that was another time.
   if (!node_.join().joining()) {
     service_asked_ = false;
-    node_.join().join(resources_.resources());
+    join();
   }
   refresh();
 }

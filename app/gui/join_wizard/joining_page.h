@@ -41,6 +41,7 @@ class JoiningPage : public QWizardPage {
     QLabel* text = nullptr;
   };
   QWidget* makeStages();
+  void join();
   void refresh();
   void showStage(JoinStage stage);
   void showOutcome();

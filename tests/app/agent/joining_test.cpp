@@ -93,6 +93,11 @@ class Fixture {
     if (!answer.ok()) qFatal("%s: %s", method, answer.error().message.c_str());
     return *answer;
   }
+  // What came of the one before is told a moment before that is over.
+  void join_again(const nlohmann::json& params) {
+    const Deadline deadline = Deadline::after(kLimit);
+    while (!call("join", params).ok() && !deadline.expired()) std::this_thread::sleep_for(5ms);
+  }
   // The data of the next event of that name for which `holds`. Stages on the way are kept.
   nlohmann::json await(const std::string& name, const std::function<bool(const nlohmann::json&)>& holds = {}) {
     const Deadline deadline = Deadline::after(kLimit);
@@ -150,6 +155,9 @@ class JoiningTest : public QObject {
   void cancelled_before_the_enrolment_it_leaves_nothing();
   void cancelled_while_the_trainer_comes_it_leaves_a_membership_to_come_back_to();
   void there_is_nothing_to_cancel_without_a_joining_and_after_the_first_step();
+  void another_run_is_left_once_the_hub_has_granted_the_enrolment();
+  void a_run_that_is_not_left_goes_on();
+  void what_a_failed_trainer_was_to_compute_on_is_not_remembered();
   void no_event_holds_the_invite();
 };
 
@@ -355,6 +363,62 @@ void JoiningTest::there_is_nothing_to_cancel_without_a_joining_and_after_the_fir
   QCOMPARE(f.must("join.cancel")["cancelled"].get<bool>(), false);
 
   QVERIFY(f.has_join_file());
+}
+
+void JoiningTest::another_run_is_left_once_the_hub_has_granted_the_enrolment() {
+  const LoopbackHub first(loopback_run(1, 0)), second(loopback_run(1, 0));
+  Fixture f;
+  FakeTrainer service(first.run().run_id);
+  auto trainer = ControlServer::start(f.home().island.control_socket(), "atoll-trainer", service);
+  QVERIFY(trainer.ok());
+  (void)f.must("join", {{"invite", invite_text(first)}, {"listen", "127.0.0.1:0"}});
+  f.await_stage("data", "running");
+  std::filesystem::create_directories(f.home().island.checkpoint());
+
+  f.join_again({{"invite", invite_text(second)}, {"listen", "127.0.0.1:0"}, {"leave", true}});
+  const nlohmann::json done = f.await("join.done");
+
+  QVERIFY2(done["ok"].get<bool>(), done.dump().c_str());
+  QVERIFY(service.stopped);
+  QCOMPARE(load_join_file(f.home().island.join_file())->run_id, second.run().run_id);
+  QVERIFY(std::filesystem::exists(f.home().island.checkpoint_of(first.run().run_id)));
+  QTRY_VERIFY_WITH_TIMEOUT(f.must("state.get")["agent"]["trainer_pid"] != 0, 30'000);
+}
+
+void JoiningTest::a_run_that_is_not_left_goes_on() {
+  const LoopbackHub first(loopback_run(1, 0));
+  LoopbackHub second(loopback_run(1, 0));
+  const std::string text = invite_text(second);
+  Fixture f;
+  (void)f.must("join", {{"invite", invite_text(first)}, {"listen", "127.0.0.1:0"}});
+  QVERIFY(f.await("join.done")["ok"].get<bool>());
+
+  f.join_again({{"invite", text}});
+  const nlohmann::json refused = f.await("join.done");
+  second.stop();
+  f.join_again({{"invite", text}, {"leave", true}});
+  const nlohmann::json unreached = f.await("join.done");
+
+  QCOMPARE(refused["code"].get<std::string>(), std::string("invite_other_run"));
+  QVERIFY(refused["message"].get<std::string>().find("--yes") != std::string::npos);
+  QCOMPARE(unreached["code"].get<std::string>(), std::string("unreachable"));
+  QCOMPARE(load_join_file(f.home().island.join_file())->run_id, first.run().run_id);
+  QTRY_VERIFY_WITH_TIMEOUT(f.must("state.get")["agent"]["trainer_pid"] != 0, 30'000);
+  QCOMPARE(f.must("state.get")["agent"]["wish"].get<std::string>(), std::string("run"));
+}
+
+void JoiningTest::what_a_failed_trainer_was_to_compute_on_is_not_remembered() {
+  const LoopbackHub hub(loopback_run(1, 0));
+  Fixture f;
+  std::ofstream(f.path("trainer.sh")) << "#!/bin/sh\nexit 1\n";
+  (void)f.must("join", {{"invite", invite_text(hub)}, {"listen", "127.0.0.1:0"}, {"device", "gpu"}});
+  QVERIFY(f.await("join.done")["ok"].get<bool>());
+  f.await_stage("trainer", "failed");
+
+  f.join_again(nlohmann::json::object());
+  QVERIFY(f.await("join.done")["ok"].get<bool>());
+
+  QCOMPARE(load_join_file(f.home().island.join_file())->device, DeviceChoice::kAuto);
 }
 
 void JoiningTest::no_event_holds_the_invite() {

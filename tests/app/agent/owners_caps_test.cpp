@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "app/agent/settings_watch.h"
+#include "app/agent/time_zone_watch.h"
 #include "app/config/config.h"
 #include "net/base/mutex.h"
 #include "net/control/methods.h"
@@ -29,6 +30,20 @@ std::time_t local(int year, int month, int day, int hour, int minute, int second
   parts.tm_sec = second;
   parts.tm_isdst = -1;
   return std::mktime(&parts);
+}
+
+// A zone so many hours ahead of UTC all year (RFC 8536, version 1).
+void write_zone(const QString& name, const char* abbreviation, int hours) {
+  QByteArray text("TZif");
+  const auto number = [&](quint32 value) {
+    for (int shift = 24; shift >= 0; shift -= 8) text += static_cast<char>(value >> shift);
+  };
+  text += QByteArray(16, '\0');
+  for (const quint32 count : {0u, 0u, 0u, 0u, 1u, 4u}) number(count);  // one type, four letters
+  number(static_cast<quint32>(hours * 3600));
+  text += QByteArray(2, '\0') + QByteArray(abbreviation) + '\0';
+  QFile file(name);
+  QVERIFY(file.open(QIODevice::WriteOnly) && file.write(text) == text.size());
 }
 
 CapRules rules_of(const char* upload_by_hours) {
@@ -69,6 +84,37 @@ class OwnersCapsTest : public QObject {
   void init() {
     qputenv("TZ", "Europe/Berlin");
     ::tzset();
+  }
+
+  void a_zone_that_changed_is_followed_data() {
+    QTest::addColumn<QByteArray>("variable");  // %1: the zone's file
+    QTest::newRow("a path") << QByteArray("%1");
+    QTest::newRow("with a colon") << QByteArray(":%1");
+    QTest::newRow("a name") << QByteArray("zone");
+  }
+
+  // Its file is another one, and TZ says the same: as when somebody sets /etc/localtime.
+  void a_zone_that_changed_is_followed() {
+    QFETCH(QByteArray, variable);
+    QTemporaryDir directory;
+    const QString file = directory.filePath("zone");
+    write_zone(file, "FIV", 5);
+    qputenv("TZDIR", directory.path().toUtf8());
+    qputenv("TZ", variable.replace("%1", file.toUtf8()));
+    const std::time_t noon_utc = 12 * 3600;
+    const OwnersCaps caps(rules_of("17:00-18:00 20 Mbit/s"));
+    TimeZoneWatch watch;
+    const Clock::time_point start = Clock::now();
+    watch.turn(start);
+    QCOMPARE(caps.at(noon_utc).upload, std::optional(20 * kMegabit));
+
+    write_zone(file + ".new", "NIN", 9);
+    QVERIFY(QFile::remove(file) && QFile::rename(file + ".new", file));
+    watch.turn(start + SettingsWatch::kLookEvery);
+
+    QCOMPARE(caps.at(noon_utc).upload, std::optional(100 * kMegabit));
+    QCOMPARE(caps.at(noon_utc - 4 * 3600).upload, std::optional(20 * kMegabit));
+    qunsetenv("TZDIR");
   }
 
   void a_limit_begins_and_ends_with_its_hours() {

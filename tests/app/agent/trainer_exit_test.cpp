@@ -22,6 +22,8 @@ class TrainerExitTest : public QObject {
   void a_hang_is_told_in_the_agents_words();
   void a_kill_for_want_of_memory_is_told_from_any_other();
   void the_error_of_the_trainer_is_kept();
+  void what_it_printed_last_tells_why_data();
+  void what_it_printed_last_tells_why();
   void one_that_was_not_our_child_tells_its_status_itself();
   void a_word_of_memory_in_a_log_does_not_explain_a_kill();
   void an_old_error_line_is_not_the_cause_of_a_success();
@@ -114,6 +116,36 @@ void TrainerExitTest::the_error_of_the_trainer_is_kept() {
   const std::string words = "2026 info step\natoll-trainer: cannot listen on 0.0.0.0:1: taken\ntrainer exit_status=5\n";
 
   QCOMPARE(judge_exit({.status = 5, .last_words = words}, 1).text, std::string("cannot listen on 0.0.0.0:1: taken"));
+}
+
+// One that did not begin, or that a library ended: what it said last, beside its log, is why.
+void TrainerExitTest::what_it_printed_last_tells_why_data() {
+  QTest::addColumn<QString>("words");
+  QTest::addColumn<int>("status");
+  QTest::addColumn<QString>("text");
+  const QString loader = "/opt/atoll/bin/atoll-trainer: error while loading shared libraries: libtorch.so: cannot open";
+  QTest::newRow("the loader") << loader + "\n"
+                              << 127
+                              << "the trainer ended with status 127: " + loader +
+                                     "; what it is made of is not all there: install Atoll again";
+  QTest::newRow("an abort, after its log")
+      << "2026-01-01T00:00:00.000 info step\nterminate called\n  what():  bad\n2026-01-01T00:00:01.000 info bye\n\n"
+      << 128 + SIGABRT << "the trainer ended with signal 6:   what():  bad";
+  QTest::newRow("its log alone") << "2026-01-01T00:00:00.000 info step\ntrainer exit_status=1\n"
+                                 << 1 << "the trainer ended with status 1 and did not say why";
+  QTest::newRow("nothing") << "" << 127
+                           << "the trainer ended with status 127 and did not say why; what it is made of is not all "
+                              "there: install Atoll again";
+}
+
+void TrainerExitTest::what_it_printed_last_tells_why() {
+  QFETCH(const QString, words);
+  QFETCH(const int, status);
+  QFETCH(const QString, text);
+
+  const TrainerExit exit = judge_exit({.status = status, .last_words = words.toStdString()}, 1);
+
+  QCOMPARE(QString::fromStdString(exit.text), text);
 }
 
 void TrainerExitTest::one_that_was_not_our_child_tells_its_status_itself() {

@@ -237,6 +237,12 @@ void ConfigTest::one_meaning_has_one_text_data() {
   QTest::newRow("hours") << "schedule.hours"
                          << "22:00-06:00,12:00 - 13:00"
                          << "22:00-06:00, 12:00-13:00";
+  QTest::newRow("all hours") << "schedule.hours"
+                             << " always"
+                             << "";
+  QTest::newRow("no other limits") << "limits.upload_by_hours"
+                                   << "none"
+                                   << "";
   QTest::newRow("hours up to midnight") << "schedule.hours"
                                         << "20:00-24:00,"
                                         << "20:00-24:00";

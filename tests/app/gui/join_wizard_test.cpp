@@ -51,6 +51,8 @@ class JoinWizardTest : public WizardFixture {
   void every_page_fits_a_small_screen();
 
   void nothing_is_joined_without_a_tick();
+  void consent_says_which_run_it_is_and_what_it_costs();
+  void a_run_that_was_joined_before_is_left_once_that_is_agreed_to();
   void joining_shows_each_stage_with_its_bytes();
   void a_stage_that_failed_can_be_tried_again();
   void what_the_agent_tries_again_needs_no_hand();
@@ -224,6 +226,33 @@ void JoinWizardTest::nothing_is_joined_without_a_tick() {
   find<QCheckBox>("agree")->click();
   QVERIFY(wizard_->button(QWizard::CommitButton)->isEnabled());
   QCOMPARE(agent().count("join"), std::size_t{0});
+}
+
+void JoinWizardTest::consent_says_which_run_it_is_and_what_it_costs() {
+  go_to(JoinWizard::kConsent);
+
+  const auto said = [&](const char* name) { return find<QLabel>(name)->text(); };
+  QCOMPARE(said("joined_run"), QString("gcide-demo"));
+  QCOMPARE(said("joined_operator"), QString("Ada"));
+  QCOMPARE(said("joined_model"), QString("llama, 1234567 parameters"));
+  QCOMPARE(said("each_round"), QString("up to 2.5 MB sent, and as much received; 9.9 MB to join"));
+  QCOMPARE(said("disk"), QString("up to 52 MB"));
+  QCOMPARE(said("memory"), QString("240 MB where the processor computes; where GPUs do, 220 MB and 2.1 GB of a card"));
+  QVERIFY(!notice("other_run")->says());
+}
+
+void JoinWizardTest::a_run_that_was_joined_before_is_left_once_that_is_agreed_to() {
+  agent().tell_state("state.changed", {{"state", "stopped"}, {"run_id", "run-0"}, {"run_name", "before"}});
+  QTRY_VERIFY(world_->node.state() && world_->node.state()->joined());
+  go_to(JoinWizard::kConsent);
+  QCOMPARE(notice("other_run")->kind(), Notice::Kind::kWarning);
+  QVERIFY(notice("other_run")->sentence().contains("before"));
+  QVERIFY(notice("other_run")->advice().contains("checkpoint.run-0"));
+
+  go_to(JoinWizard::kJoining);
+
+  QTRY_COMPARE(agent().count("join"), std::size_t{1});
+  QCOMPARE(agent().last_params("join").value("leave", false), true);
 }
 
 void JoinWizardTest::joining_shows_each_stage_with_its_bytes() {

@@ -30,6 +30,13 @@ nlohmann::json looked() {
           {"operator", "Ada"},
           {"model", "llama"},
           {"parameters", 1'234'567u},
+          {"costs",
+           {{"round_bytes", 2'500'000},
+            {"join_bytes", 9'900'000},
+            {"disk_bytes", 52'000'000},
+            {"memory_bytes", 240'000'000},
+            {"memory_beside_gpus_bytes", 220'000'000},
+            {"gpu_memory_bytes", 2'100'000'000}}},
           {"pin", std::string(64, '?')}};
 }
 

@@ -100,6 +100,7 @@ class CoordinatorSafeTest : public QObject {
   void one_that_has_credentials_is_asked_for_an_upload_when_one_is_due();
   void nobody_is_asked_twice_for_the_same_stretch_of_rounds();
   void when_an_upload_fails_another_island_is_asked_after_a_pause();
+  void who_alone_can_upload_is_asked_again_and_again_and_the_pause_is_told();
   void when_the_uploader_is_gone_another_is_asked();
   void when_the_uploader_gets_no_further_another_is_asked();
   void an_uploader_has_a_day_whatever_it_says_data();
@@ -256,6 +257,38 @@ void CoordinatorSafeTest::when_an_upload_fails_another_island_is_asked_after_a_p
   QCOMPARE(received<HubUpload>(run.mesh.island(2)).size(), std::size_t{1});
   QCOMPARE(received<HubUpload>(run.mesh.island(1)).size(), std::size_t{1});
   QCOMPARE(run.mesh.hub().safekeeping().uploaded(), std::optional<OuterStep>());
+}
+
+void CoordinatorSafeTest::who_alone_can_upload_is_asked_again_and_again_and_the_pause_is_told() {
+  Trained run(uploading_run(1));
+  gets_credentials(run, 1);
+  run.keeps(1, {run.state(3)});
+  deliver(run.mesh);
+  const auto asked = [&] { return received<HubUpload>(run.mesh.island(1)).size(); };
+  const auto fail = [&] {
+    run.mesh.say(1, IslandUploaded{OuterStep{3}, run.hashes.at(3), "the bucket is full"});
+    deliver(run.mesh);
+  };
+  const auto pass = [&](int seconds) {
+    for (int i = 0; i < seconds; ++i) {
+      run.mesh.pass(1s);
+      deliver(run.mesh);
+    }
+  };
+
+  std::size_t times = 1;
+  for (const int pause : {5, 10, 20, 40, 80, 160, 320, 320}) {
+    QCOMPARE(asked(), times);
+    fail();
+    pass(pause - 2);
+    QCOMPARE(asked(), times++);
+    pass(4);
+  }
+  QCOMPARE(asked(), times);
+  QCOMPARE(run.mesh.count<StateUploaded>(), 8);
+  run.mesh.say(1, IslandUploaded{OuterStep{3}, run.hashes.at(3), {}});
+
+  QCOMPARE(run.mesh.hub().safekeeping().uploaded(), std::optional(OuterStep{3}));
 }
 
 void CoordinatorSafeTest::when_the_uploader_is_gone_another_is_asked() {
