@@ -19,7 +19,6 @@ void DelayBudget::charge(const IslandId& island, Clock::duration delay) {
   if (!owed && account.left < Clock::duration{}) ++account.debts;
 }
 
-// Of two nobody can tell which one holds the other up.
 Clock::rep DelayBudget::parts(const Account& account, std::size_t islands) {
   return static_cast<Clock::rep>(std::max<std::size_t>(islands, 2)) << std::clamp(account.debts - 1, 0, kMostHalvings);
 }

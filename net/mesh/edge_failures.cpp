@@ -39,7 +39,8 @@ std::size_t EdgeFailures::failed_peers(const IslandId& island, Clock::time_point
   const auto counts = [&](const auto& entry) {
     const Edge& edge = entry.second;
     const bool failed_of_late = !edge.failures.empty() && now - edge.failures.back() <= kRemembered;
-    return is_end(entry.first, island) && (failed_of_late || now < edge.rests_until);
+    const bool rested_of_late = edge.rests > 0 && now - edge.rests_until <= kRemembered;
+    return is_end(entry.first, island) && (failed_of_late || rested_of_late);
   };
   return static_cast<std::size_t>(std::ranges::count_if(edges_, counts));
 }

@@ -154,8 +154,8 @@ void OpenRound::settle_parts() {
 // cannot agree.
 void OpenRound::promote_receivers() {
   if (attempt_ || parts_.expects_anybody()) return;
-  const std::uint32_t quorum = turn_.run().quorum;
-  if (parts_.count_trainers() < quorum && parts_.take_back()) {
+  const std::size_t quorum = turn_.run().quorum;
+  if (parts_.count_trainers() < std::max(quorum, parts_.least_members()) && parts_.take_back()) {
     stalled_attempts_ = 0;
     blame_.forget_edges();
   }
@@ -214,7 +214,7 @@ void OpenRound::open_attempt() {
   blame_.leave_out_the_large();
   std::vector<AttemptMember> members = parts_.ready_members();
   const auto trainers = static_cast<std::size_t>(std::ranges::count_if(members, trained));
-  if (trainers == 0 || trainers < turn_.run().quorum) return;
+  if (trainers < parts_.least_members()) return;
   blame_.leave_out_suspect(members);
   RingChoice ring = links_.choose(std::move(members), members_);
   if (!ring.sits_out.empty()) {
@@ -235,6 +235,8 @@ void OpenRound::open_attempt() {
 void OpenRound::charge_for_failure() {
   if (!failing_since_) return;
   const Clock::duration cost = turn_.now() - *std::exchange(failing_since_, std::nullopt);
+  // What happens to half of them at once is no fault of theirs.
+  if (2 * blame_.at_fault().size() >= parts_.count_all_trainers()) return;
   for (const IslandId& id : blame_.at_fault()) members_.budget().charge(id, cost);
 }
 
@@ -446,7 +448,10 @@ void OpenRound::leave_outvoted_behind(const DigestInquiry& inquiry) {
   const std::vector<IslandId> outvoted = attempt_->outvoted();
   // What an attempt before this one made was not shown.
   const bool shows_all = !attempt_keeps_buckets_;
-  if (shows_all) (void)blame_.likely_liars(inquiry, *attempt_);
+  if (shows_all) {
+    (void)blame_.likely_liars(inquiry, *attempt_);
+    blame_.change_neighbours(inquiry.bad_edges());
+  }
   for (const IslandId& id : outvoted) {
     attempt_->lose(id);
     turn_.send(id, abort_of(attempt_->number(), "the others hold another average"));

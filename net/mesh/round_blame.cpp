@@ -53,17 +53,28 @@ void RoundBlame::judge() {
   // A death is no reason: the others exchange without it.
   const bool all_live = members_.is_here(reporter) && (!had_edge || members_.is_here(*report.peer));
   if (failed_schedule_ == Schedule::kDirect && all_live) links_.direct_failed();
-  std::set<IslandPair> seen;
-  for (const FailureReports::Edges& edges : {reports.never_met(), reports.silent()}) {
-    if (!seen.empty()) break;  // who never met one is silent to others, too
-    for (const auto& [a, b] : edges) {
-      if (had_edge_with(a, b) && members_.is_here(a) && members_.is_here(b)) seen.insert(std::minmax(a, b));
-    }
-  }
-  for (const IslandPair& edge : seen) edge_failed(edge, /*at_first_hand=*/true);
+  const std::set<IslandPair> seen = seen_at_first_hand(reports);
+  for (const IslandPair& edge : seen) (void)edge_failed(edge, /*at_first_hand=*/true);
   if (!seen.empty() || !members_.contains(reporter)) return;
   if (!had_edge) return blame_itself(reporter, report.reason);
-  if (all_live) edge_failed(std::minmax(reporter, *report.peer), /*at_first_hand=*/false);
+  if (all_live) (void)edge_failed(std::minmax(reporter, *report.peer), /*at_first_hand=*/false);
+}
+
+// Edges that never stood, else those that were silent: of the peer that the first such report names, by whoever names
+// it, and those of which both ends say so. What else a member saw may have come of that.
+std::set<IslandPair> RoundBlame::seen_at_first_hand(const FailureReports& reports) const {
+  for (const FailureReports::Edges& edges : {reports.never_met(), reports.silent()}) {
+    std::set<IslandPair> seen;
+    std::optional<IslandId> named;
+    for (const auto& [reporter, peer] : edges) {
+      if (!had_edge_with(reporter, peer) || !members_.is_here(reporter) || !members_.is_here(peer)) continue;
+      if (!named) named = peer;
+      const bool by_both = std::ranges::find(edges, std::pair(peer, reporter)) != edges.end();
+      if (peer == *named || by_both) seen.insert(std::minmax(reporter, peer));
+    }
+    if (!seen.empty()) return seen;
+  }
+  return {};
 }
 
 bool RoundBlame::is_called_silent(const IslandId& island) const {
@@ -89,12 +100,13 @@ bool RoundBlame::avoid_edge(const IslandId& a, const IslandId& b) {
 // Both ends live and their edge does not: the next order avoids it. At once where an end saw that nothing moved, or
 // that it never stood; that it was closed may be because the attempt's end was heard of. Where no order can, one end
 // sits the round out (ARCHITECTURE.md, Blame).
-void RoundBlame::edge_failed(const IslandPair& edge, bool at_first_hand) {
+bool RoundBlame::edge_failed(const IslandPair& edge, bool at_first_hand) {
   failed_edges_.insert(edge);
   const bool too_often = links_.edge_failed(edge);
-  if (take_out_who_is_at_fault(edge)) return;
-  if ((at_first_hand || too_often) && avoid_edge(edge.first, edge.second)) return;
+  if (take_out_who_is_at_fault(edge)) return true;
+  if ((at_first_hand || too_often) && avoid_edge(edge.first, edge.second)) return true;
   if (too_often) links_.declare_dead(edge.first, edge.second);
+  return false;
 }
 
 void RoundBlame::blame_itself(const IslandId& id, const std::string& reason) {
@@ -138,7 +150,7 @@ void RoundBlame::blame_who_held_up(const FailureReports& reports, Clock::duratio
 bool RoundBlame::take_out_who_is_at_fault(const IslandPair& edge) {
   bool found = false;
   for (const IslandId& end : {edge.first, edge.second}) {
-    if (!links_.is_at_fault(end, failed_order_.size())) continue;
+    if (!links_.is_at_fault(end, members_.islands().size())) continue;
     found = true;
     at_fault_.insert(end);
     for (const auto& [a, b] : failed_edges_) {
@@ -175,7 +187,6 @@ void RoundBlame::leave_out_debtors() {
 std::vector<IslandId> RoundBlame::likely_liars(const DigestInquiry& inquiry, const OpenAttempt& attempt) {
   const std::set<IslandPair> edges = inquiry.bad_edges();
   links_.bad_edges().add(edges);
-  for (const IslandPair& edge : edges) links_.edge_failed(edge);
   // One that does not show its bytes where most do hides an edge. Where bytes were altered on their way, or may have
   // been, whoever got them is outvoted and innocent.
   const std::vector<IslandId> silent = inquiry.silent(), outvoted = attempt.outvoted();
@@ -210,7 +221,7 @@ std::optional<IslandId> RoundBlame::culprit() const {
 
 void RoundBlame::change_neighbours(const std::set<IslandPair>& bad_edges) {
   bool avoided = false;
-  for (const auto& [a, b] : bad_edges) avoided = avoid_edge(a, b) || avoided;
+  for (const IslandPair& edge : bad_edges) avoided = edge_failed(edge, /*at_first_hand=*/true) || avoided;
   if (!bad_edges.empty() && !avoided) turned_ = !turned_;
 }
 

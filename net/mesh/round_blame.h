@@ -53,8 +53,8 @@ class RoundBlame {
   // The others held the same average and went on without these. Who hides its bytes where most show theirs, or holds
   // what all showed and said another digest, gets a strike; what was altered on its way is not its receiver's fault.
   void strike_the_outvoted(const std::vector<IslandId>& outvoted);
-  // Once more with other neighbours: that tells the two ends of a bad edge apart. In a ring of three, the other way
-  // round.
+  // The ends of edges at which bytes were altered, or one end shows what it does not hold, are neighbours no more: that
+  // tells the two apart. In a ring of three it goes the other way round.
   void change_neighbours(const std::set<IslandPair>& bad_edges);
   bool turned() const { return turned_; }  // the next order is the chosen one backwards
   // Who may be left out of the next attempt: those that are likely to lie, then those that only receive, then the
@@ -74,10 +74,11 @@ class RoundBlame {
   void note_accepted(const OpenAttempt& done);
 
  private:
+  std::set<IslandPair> seen_at_first_hand(const FailureReports& reports) const;
   bool had_edge_with(const IslandId& a, const IslandId& b) const;
   bool avoid_edge(const IslandId& a, const IslandId& b);
   std::optional<IslandId> culprit() const;
-  void edge_failed(const IslandPair& edge, bool at_first_hand);
+  bool edge_failed(const IslandPair& edge, bool at_first_hand);  // true: the next attempt does without it
   void blame_itself(const IslandId& id, const std::string& reason);
   void blame_who_held_up(const FailureReports& reports, Clock::duration lasted);
   bool take_out_who_is_at_fault(const IslandPair& edge);

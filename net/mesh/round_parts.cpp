@@ -265,6 +265,20 @@ std::size_t RoundParts::count_trainers() const {
   return static_cast<std::size_t>(std::ranges::count_if(members_.islands(), trains));
 }
 
+std::size_t RoundParts::count_all_trainers() const {
+  const auto trains = [this](const auto& entry) { return of(entry.first).role == RoundPart::Role::kTrainer; };
+  return static_cast<std::size_t>(std::ranges::count_if(members_.islands(), trains));
+}
+
+std::size_t RoundParts::least_members() const {
+  const auto is_ready = [this](const auto& entry) {
+    const RoundPart& part = of(entry.first);
+    return part.role == RoundPart::Role::kTrainer && entry.second.connected && part.ready;
+  };
+  const auto ready = static_cast<std::size_t>(std::ranges::count_if(members_.islands(), is_ready));
+  return std::max<std::size_t>({1, turn_.run().quorum, (ready + 1) / 2});
+}
+
 std::vector<IslandId> RoundParts::awaited() const {
   std::vector<IslandId> islands;
   for (const auto& [id, lease] : expected_back_) islands.push_back(id);
@@ -319,7 +333,7 @@ bool RoundParts::lost_too_often(const IslandId& id) const {
 }
 
 bool RoundParts::must_sit_out(const IslandId& id) const {
-  return kept_out_.contains(id) || lost_too_often(id) || members_.budget().owes(id);
+  return kept_out_.contains(id) || lost_too_often(id) || (members_.budget().owes(id) && members_.count_here() > 2);
 }
 
 void RoundParts::keep_out(const IslandId& id) {
