@@ -19,6 +19,7 @@ void RoundBlame::attempt_failed(const std::vector<AttemptMember>& order, WireFor
   failed_order_ = order;
   failed_wire_ = wire;
   failed_schedule_ = schedule;
+  at_fault_.clear();
   forget_reports();
 }
 
@@ -36,7 +37,7 @@ void RoundBlame::report_held_up(Clock::duration lasted) {
 }
 
 void RoundBlame::forget_edges() {
-  edges_.clear();
+  own_failures_.clear();
   failed_edges_.clear();
 }
 
@@ -46,16 +47,23 @@ void RoundBlame::judge() {
   if (!reports_) return;
   const FailureReports reports = *std::exchange(reports_, std::nullopt);
   if (const auto lasted = std::exchange(held_up_for_, {})) return blame_who_held_up(reports, *lasted);
-  bool avoided = false;
-  for (const auto& [a, b] : reports.silent_edges()) avoided = avoid_edge(a, b) || avoided;
   const auto& [reporter, report] = reports.blamed(failed_schedule_);
   // Who accuses one with whom it had no edge accuses itself.
   const bool had_edge = report.peer && had_edge_with(reporter, *report.peer);
   // A death is no reason: the others exchange without it.
   const bool all_live = members_.is_here(reporter) && (!had_edge || members_.is_here(*report.peer));
   if (failed_schedule_ == Schedule::kDirect && all_live) links_.direct_failed();
-  if (!members_.contains(reporter) || avoided) return;
-  blame(reporter, had_edge ? report.peer : std::nullopt, report.reason);
+  std::set<IslandPair> seen;
+  for (const FailureReports::Edges& edges : {reports.never_met(), reports.silent()}) {
+    if (!seen.empty()) break;  // who never met one is silent to others, too
+    for (const auto& [a, b] : edges) {
+      if (had_edge_with(a, b) && members_.is_here(a) && members_.is_here(b)) seen.insert(std::minmax(a, b));
+    }
+  }
+  for (const IslandPair& edge : seen) edge_failed(edge, /*at_first_hand=*/true);
+  if (!seen.empty() || !members_.contains(reporter)) return;
+  if (!had_edge) return blame_itself(reporter, report.reason);
+  if (all_live) edge_failed(std::minmax(reporter, *report.peer), /*at_first_hand=*/false);
 }
 
 bool RoundBlame::is_called_silent(const IslandId& island) const {
@@ -78,24 +86,29 @@ bool RoundBlame::avoid_edge(const IslandId& a, const IslandId& b) {
   return links_.avoid_edge({a, b}, parts_.ready_members(), failed_wire_);
 }
 
-// Both ends live and their edge does not: the next order avoids it; where none can, the end with fewer tokens sits the
-// round out (ARCHITECTURE.md, Blame).
-void RoundBlame::blame(const IslandId& reporter, const std::optional<IslandId>& peer, const std::string& reason) {
-  if (!edges_.record(reporter, peer)) return;
-  if (peer && members_.contains(*peer)) {
-    if (avoid_edge(reporter, *peer)) return;
-    links_.declare_dead(reporter, *peer);
-  }
-  const IslandId loser = loser_of(reporter, peer);
-  parts_.of(loser).sits_out = true;
+// Both ends live and their edge does not: the next order avoids it. At once where an end saw that nothing moved, or
+// that it never stood; that it was closed may be because the attempt's end was heard of. Where no order can, one end
+// sits the round out (ARCHITECTURE.md, Blame).
+void RoundBlame::edge_failed(const IslandPair& edge, bool at_first_hand) {
+  failed_edges_.insert(edge);
+  const bool too_often = links_.edge_failed(edge);
+  if (take_out_who_is_at_fault(edge)) return;
+  if ((at_first_hand || too_often) && avoid_edge(edge.first, edge.second)) return;
+  if (too_often) links_.declare_dead(edge.first, edge.second);
+}
+
+void RoundBlame::blame_itself(const IslandId& id, const std::string& reason) {
+  at_fault_.insert(id);
+  if (++own_failures_[id] < EdgeFailures::kTolerated) return;
+  parts_.keep_out(id);
   const auto can_go_on = [this](const auto& entry) {
     const RoundPart& part = parts_.of(entry.first);
     return part.ready && part.ready->tokens > 0 && !part.sits_out;
   };
   if (std::ranges::any_of(members_.islands(), can_go_on)) return;
-  verdicts_.send_away(loser, ErrorCode::kInternal,
+  verdicts_.send_away(id, ErrorCode::kInternal,
                       fmt::format("its average failed {} times and no other island can take the round over: {}",
-                                  EdgeBlame::kTolerated, reason));
+                                  EdgeFailures::kTolerated, reason));
 }
 
 // Which of its ends does it cannot be seen: one sends little, or the other takes little and says so. So it is not tried
@@ -112,45 +125,49 @@ void RoundBlame::blame_who_held_up(const FailureReports& reports, Clock::duratio
     // The attempts of other fragments share it.
     const double rate = static_cast<double>(bytes) * turn_.run().fragments / Seconds(lasted).count();
     if (links_.has_got_slow(peer, waiting, rate)) return;
-    const MeshIsland* both = common_end(waiting, peer);
-    if (both == nullptr && avoid_edge(waiting, peer)) return;
-    links_.declare_dead(waiting, peer);
-    parts_.of(both != nullptr ? both->id() : loser_of(waiting, peer)).sits_out = true;
+    const IslandPair edge = std::minmax(waiting, peer);
+    failed_edges_.insert(edge);
+    links_.edge_failed(edge);
+    if (!take_out_who_is_at_fault(edge) && !avoid_edge(waiting, peer)) links_.declare_dead(waiting, peer);
     return;
   }
 }
 
-IslandId RoundBlame::loser_of(const IslandId& reporter, const std::optional<IslandId>& peer) {
-  if (!peer) return reporter;
-  if (const MeshIsland* common = common_end(reporter, *peer); common != nullptr) return common->id();
-  if (!members_.contains(*peer) || parts_.of(*peer).role == RoundPart::Role::kNone) return reporter;
-  const auto tokens = [this](const IslandId& id) {
-    const auto& ready = parts_.of(id).ready;
-    return ready ? ready->tokens : 0;
-  };
-  const bool other_has_less = tokens(*peer) < tokens(reporter);
-  const bool equal_and_later = tokens(*peer) == tokens(reporter) && *peer > reporter;
-  return other_has_less || equal_and_later ? *peer : reporter;
+// Whoever is an end of failed edges to more islands than may lie: that explains all of them, and their other ends sat
+// out for nothing.
+bool RoundBlame::take_out_who_is_at_fault(const IslandPair& edge) {
+  bool found = false;
+  for (const IslandId& end : {edge.first, edge.second}) {
+    if (!links_.is_at_fault(end, failed_order_.size())) continue;
+    found = true;
+    at_fault_.insert(end);
+    for (const auto& [a, b] : failed_edges_) {
+      if (a == end || b == end) parts_.let_back(a == end ? b : a);
+    }
+    parts_.keep_out(end);
+    if (MeshIsland* island = members_.find(end))
+      leave_out_of_round(*island, "its connections to several islands failed");
+  }
+  return found;
 }
 
-// Whoever is an end of this edge and of one to another island that failed before in this round: that explains both, and
-// the other end of the first sat out for nothing. Two that accuse each other are one word against another; one that all
-// accuse, or that accuses all, is not.
-MeshIsland* RoundBlame::common_end(const IslandId& a, const IslandId& b) {
-  failed_edges_.insert(std::minmax(a, b));
-  for (const IslandId& end : {a, b}) {
-    const auto at_it = [&](const IslandPair& edge) { return edge.first == end || edge.second == end; };
-    if (std::ranges::count_if(failed_edges_, at_it) < 2 || !members_.contains(end)) continue;
-    for (const IslandPair& edge : failed_edges_) {
-      if (!at_it(edge)) continue;
-      const IslandId& peer = edge.first == end ? edge.second : edge.first;
-      if (members_.contains(peer) && !parts_.is_left_out(peer)) {
-        parts_.of(peer).sits_out = parts_.lost_too_often(peer);
-      }
-    }
-    return members_.find(end);
+// It sits out, and its owner is told why.
+void RoundBlame::leave_out_of_round(MeshIsland& island, const std::string& reason) {
+  parts_.keep_out(island.id());
+  island.left_out_for = reason;
+  turn_.publish(WorkLeftOut{island.id(), parts_.round(), reason});
+}
+
+void RoundBlame::leave_out_debtors() {
+  std::vector<IslandId> trainers;
+  for (const AttemptMember& member : parts_.ready_members()) {
+    if (trained(member)) trainers.push_back(member.id);
   }
-  return nullptr;
+  for (const IslandId& id : members_.debtors(trainers)) {
+    leave_out_of_round(*members_.find(id), fmt::format("the others waited for it for longer than they may; it takes "
+                                                       "part again in {:.0f} s",
+                                                       members_.seconds_in_debt(id)));
+  }
 }
 
 // ---- lies
@@ -158,6 +175,7 @@ MeshIsland* RoundBlame::common_end(const IslandId& a, const IslandId& b) {
 std::vector<IslandId> RoundBlame::likely_liars(const DigestInquiry& inquiry, const OpenAttempt& attempt) {
   const std::set<IslandPair> edges = inquiry.bad_edges();
   links_.bad_edges().add(edges);
+  for (const IslandPair& edge : edges) links_.edge_failed(edge);
   // One that does not show its bytes where most do hides an edge. Where bytes were altered on their way, or may have
   // been, whoever got them is outvoted and innocent.
   const std::vector<IslandId> silent = inquiry.silent(), outvoted = attempt.outvoted();
@@ -173,6 +191,14 @@ std::vector<IslandId> RoundBlame::likely_liars(const DigestInquiry& inquiry, con
   likely.insert(likely.end(), likelier.begin(), likelier.end());
   for (const auto& [a, b] : edges) likely.insert(likely.end(), {a, b});
   return likely;
+}
+
+void RoundBlame::strike_the_outvoted(const std::vector<IslandId>& outvoted) {
+  for (const IslandId& id : outvoted) {
+    MeshIsland* island = members_.find(id);
+    const bool is_proof = culprit() == id || std::ranges::find(culpable_, id) != culpable_.end();
+    if (island != nullptr && is_proof) leave_out(*island, "the others hold another average than this island");
+  }
 }
 
 // Of the bad edges of all rounds. But whoever lies in this one shows in it: two that framed another once do not have it
@@ -196,7 +222,7 @@ void RoundBlame::search_for_liar(const std::vector<IslandId>& likely, const std:
   };
   std::vector<Suspect> members;
   for (const AttemptMember& member : parts_.ready_members()) {
-    members.push_back({member.id, member.tokens, members_.find(member.id)->rounds_accepted});
+    members.push_back({member.id, member.tokens, members_.find(member.id)->conduct.rounds_accepted});
   }
   const auto has_trained = [](const Suspect& suspect) { return suspect.tokens > 0; };
   const auto trainers = static_cast<std::size_t>(std::ranges::count_if(members, has_trained));
@@ -236,7 +262,7 @@ void RoundBlame::leave_out(MeshIsland& island, const std::string& reason) {
   parts_.leave_out(id);
   island.left_out_for = reason;
   turn_.publish(WorkLeftOut{id, parts_.round(), reason});
-  if (++island.strikes >= kMostStrikes) {
+  if (++island.conduct.strikes >= kMostStrikes) {
     verdicts_.send_away(
         id, ErrorCode::kInternal,
         fmt::format("its work was left out of {} rounds in a row: {}; check this machine's memory and that it runs "
@@ -276,8 +302,9 @@ void RoundBlame::note_accepted(const OpenAttempt& done) {
   for (const AttemptMember& member : done.order()) {
     MeshIsland* island = members_.find(member.id);
     if (island == nullptr || member.tokens == 0 || !parts_.of(member.id).ready) continue;
+    if (!done.live().contains(member.id)) continue;
     trust_.norms(parts_.fragment()).accepted(member.id, parts_.of(member.id).ready->norm_over_steps);
-    island->strikes = 0;
+    island->conduct.strikes = 0;
     island->left_out_for.clear();
   }
   if (!lies_.left_out()) return;

@@ -55,6 +55,7 @@ void RoundCoordinator::resume(const CoordinatorMemory& memory) {
 RoundCoordinator::Actions RoundCoordinator::next(const CoordinatorEvent& event, Clock::time_point now) {
   turn_.begin(now);
   state_.begin_waiting();
+  members_.budget().save(now, members_.count_here());
   if (!std::exchange(began_, true)) for_each_round([](OpenRound& round) { round.parts().resume(); });
   std::visit([this](const auto& e) { on(e); }, event);
   if (!finished_) {

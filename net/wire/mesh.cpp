@@ -234,6 +234,7 @@ void fields(Archive& archive, IslandAttemptFailed& m) {
   if_so(archive, "silent", m.silent);
   archive.field("stalled_after", m.stalled_after);
   if_so(archive, "too_large", m.too_large);
+  if_so(archive, "never_met", m.never_met);
 }
 
 template <class Archive>

@@ -133,6 +133,8 @@ struct IslandAttemptFailed {  // the answer to an abort too, also of one that ho
   // It holds the whole average, and that is larger than HubAttempt::norm_limit: somebody gave more than it said.
   bool too_large = false;
   FragmentId fragment = {};  // of the round
+  // No connection to that peer came to stand in this attempt.
+  bool never_met = false;
 };
 
 // The answer to HubShowChunks: SHA-256, hex, of what it holds of each chunk of the ring, by number, over all buckets

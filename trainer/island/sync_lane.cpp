@@ -153,6 +153,7 @@ void SyncLane::attempt_failed(Average average, const AllReduceFailure& failure) 
   IslandAttemptFailed failed{ready_.round,          average.attempt, failure.peer,         failure.error.message,
                              average.whole_buckets, failure.silent,  failure.stalled_after};
   failed.fragment = fragment_;
+  failed.never_met = failure.never_met;
   network_.send(failed);
   average_ = std::move(average);
 }
