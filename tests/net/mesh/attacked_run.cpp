@@ -16,7 +16,7 @@ RunConfig run_of(const AttackedRun& attack) {
   run.inner_steps = 4;
   run.sequences_per_step = 2;
   run.sequence_length = 8;
-  run.min_islands = static_cast<std::uint32_t>(attack.islands);
+  run.min_islands = static_cast<std::uint32_t>(attack.islands - attack.liars);
   run.straggler_grace = attack.grace;
   return run;
 }
@@ -65,7 +65,8 @@ AttackedRun::Outcome AttackedRun::run(const NamedAttacker* attacker) const {
   outcome.rate = static_cast<double>(outcome.rounds) / Seconds(lasts).count();
   for (const IslandId& id : honest) {
     const auto takes_part = [&](const TimedMesh::Commit& commit) { return commit.trainers.contains(id); };
-    const auto of = std::count_if(mesh.commits().begin() + static_cast<std::ptrdiff_t>(before), mesh.commits().end(), takes_part);
+    const auto of =
+        std::count_if(mesh.commits().begin() + static_cast<std::ptrdiff_t>(before), mesh.commits().end(), takes_part);
     const double part = outcome.rounds > 0 ? static_cast<double>(of) / static_cast<double>(outcome.rounds) : 0;
     outcome.least_part = std::min(outcome.least_part, part);
   }
@@ -74,7 +75,8 @@ AttackedRun::Outcome AttackedRun::run(const NamedAttacker* attacker) const {
   const auto kind = [&](const IslandId& id) {
     return std::ranges::find(plot->liars, id) != plot->liars.end() ? "liar" : "HONEST";
   };
-  for (const auto& [id, count] : mesh.sent_away) outcome.told += fmt::format(" away {}x{} {}", id.value, count, kind(id));
+  for (const auto& [id, count] : mesh.sent_away)
+    outcome.told += fmt::format(" away {}x{} {}", id.value, count, kind(id));
   for (const auto& [id, count] : mesh.left_out) outcome.told += fmt::format(" out {}x{} {}", id.value, count, kind(id));
   if (mesh.hub().standstill()) outcome.told += " standstill: " + mesh.hub().standstill()->text.substr(0, 60);
   return outcome;

@@ -1,6 +1,7 @@
 #include "tests/net/mesh/named_attackers.h"
 
 #include <algorithm>
+#include <array>
 
 #include "tests/net/mesh/simulated_island.h"
 
@@ -50,7 +51,8 @@ struct Idle : Liar {
     bool answers = true;  // aborts
     bool leaves = true;
   };
-  Idle(TimedMesh& mesh, IslandId id, SharedPlot plot, Way way) : Liar(mesh, std::move(id), std::move(plot)), way_(way) {}
+  Idle(TimedMesh& mesh, IslandId id, SharedPlot plot, Way way)
+      : Liar(mesh, std::move(id), std::move(plot)), way_(way) {}
 
   Port port(bool for_hub) const override { return for_hub ? way_.to_hub : way_.to_peers; }
   RingConduct conduct(const HubAttempt&) override { return RingConduct::kSilent; }
@@ -151,7 +153,8 @@ struct Mute : Late {
 
 // 5. What it gives, and says that it gives, is turned round.
 struct Flipped : Liar {
-  Flipped(TimedMesh& mesh, IslandId id, SharedPlot plot, double times) : Liar(mesh, std::move(id), std::move(plot)), times_(times) {}
+  Flipped(TimedMesh& mesh, IslandId id, SharedPlot plot, double times)
+      : Liar(mesh, std::move(id), std::move(plot)), times_(times) {}
   TimedValues gradient() const override {
     TimedValues values = Liar::gradient();
     for (double& value : values) value *= -times_;
@@ -182,11 +185,12 @@ struct Accuser : Liar {
   struct Way {
     int times = 0;  // so often in all; 0: for ever
     bool names = true, silent = false, stalled = false;
-    bool returns = false;          // left out, it leaves and comes again
-    bool each_other = false;       // two liars say it of their own edge, where they have one
-    Clock::duration after{};       // since the attempt began
+    bool returns = false;     // left out, it leaves and comes again
+    bool each_other = false;  // two liars say it of their own edge, where they have one
+    Clock::duration after{};  // since the attempt began
   };
-  Accuser(TimedMesh& mesh, IslandId id, SharedPlot plot, Way way) : Liar(mesh, std::move(id), std::move(plot)), way_(way) {}
+  Accuser(TimedMesh& mesh, IslandId id, SharedPlot plot, Way way)
+      : Liar(mesh, std::move(id), std::move(plot)), way_(way) {}
 
   bool takes(const HubMessage& message) override {
     if (way_.returns && std::holds_alternative<HubRecover>(message)) {
@@ -226,6 +230,154 @@ struct Breaks : Liar {
   }
   const RingConduct conduct_;
   const bool answers_;
+};
+
+// 10. In the midst of each attempt its connection to the hub is gone, or it leaves, and is back at once.
+struct Deserts : Liar {
+  Deserts(TimedMesh& mesh, IslandId id, SharedPlot plot, bool leaves)
+      : Liar(mesh, std::move(id), std::move(plot)), leaves_(leaves) {}
+  bool takes(const HubMessage& message) override {
+    if (!std::holds_alternative<HubAttempt>(message)) return true;
+    later(mesh_.times().ring - 50ms, [this] {
+      if (leaves_) return say_now(IslandLeaving{"", false});
+      unlink();
+      was_closed();
+    });
+    return true;
+  }
+  const bool leaves_;
+};
+
+// 10. Gives more than it says: every average is too large, and it alone does not say so.
+struct GivesMore : Liar {
+  GivesMore(TimedMesh& mesh, IslandId id, SharedPlot plot) : Liar(mesh, std::move(id), std::move(plot)) {}
+  TimedValues gradient() const override {
+    TimedValues values = Liar::gradient();
+    for (double& value : values) value *= 50;
+    return values;
+  }
+};
+
+// 10. Never ready for what it only receives, and comes again and again, for it is waited for a little each time.
+struct Flaps : Liar {
+  Flaps(TimedMesh& mesh, IslandId id, SharedPlot plot, bool leaves)
+      : Liar(mesh, std::move(id), std::move(plot)), leaves_(leaves) {}
+  bool takes(const HubMessage& message) override { return !std::holds_alternative<HubRoundBegin>(message); }
+  void ticks() override {
+    if (!linked() || mesh_.now() < next_) return;
+    next_ = mesh_.now() + 1500ms;
+    if (leaves_) return say_now(IslandLeaving{"", false});
+    unlink();
+    was_closed();
+  }
+  const bool leaves_;
+  Clock::time_point next_{};
+};
+
+// 10. Fetches for ever, now and then as one that has just come.
+struct Fetches : Liar {
+  Fetches(TimedMesh& mesh, IslandId id, SharedPlot plot, bool returns)
+      : Liar(mesh, std::move(id), std::move(plot)), returns_(returns) {}
+  IslandHello hello() override { return {}; }
+  bool says(IslandMessage& message) override {
+    return !std::holds_alternative<IslandRecovered>(message) && !std::holds_alternative<IslandReady>(message);
+  }
+  void ticks() override {
+    if (!returns_ || !linked() || mesh_.now() < next_) return;
+    next_ = mesh_.now() + 20s;
+    say_now(IslandLeaving{"", false});
+  }
+  const bool returns_;
+  Clock::time_point next_{};
+};
+
+// 10. Says of each state that it is another one.
+struct WrongState : Liar {
+  WrongState(TimedMesh& mesh, IslandId id, SharedPlot plot) : Liar(mesh, std::move(id), std::move(plot)) {}
+  bool says(IslandMessage& message) override {
+    if (auto* applied = std::get_if<IslandApplied>(&message)) applied->state_hash = fake_sha256("a lie");
+    return true;
+  }
+};
+
+// 10. Lets an attempt fail, says that it holds the average as the others do, and then that it is another one.
+struct Keeps : Liar {
+  Keeps(TimedMesh& mesh, IslandId id, SharedPlot plot) : Liar(mesh, std::move(id), std::move(plot)) {}
+  bool says(IslandMessage& message) override {
+    auto* have = std::get_if<IslandHave>(&message);
+    if (have == nullptr) return true;
+    if (keeps_) {
+      have->digest = fake_sha256("a lie");
+    } else {
+      message = IslandAttemptFailed{have->round, have->attempt, std::nullopt, "a lie", {true}};
+    }
+    return true;
+  }
+  bool takes(const HubMessage& message) override {
+    if (const auto* attempt = std::get_if<HubAttempt>(&message)) {
+      keeps_ = !attempt->final_buckets.empty() && attempt->final_buckets[0];
+    }
+    return true;
+  }
+  bool keeps_ = false;
+};
+
+// 10. Its links are slow, it says, and so they are: next to nothing comes.
+struct SlowByItsWord : Breaks {
+  SlowByItsWord(TimedMesh& mesh, IslandId id, SharedPlot plot)
+      : Breaks(mesh, std::move(id), std::move(plot), RingConduct::kSlow) {}
+  void ticks() override {
+    if (!linked() || mesh_.now() < next_) return;
+    next_ = mesh_.now() + 30s;
+    IslandLinkReport report;
+    for (const auto& [other, island] : mesh_.islands()) {
+      if (other == id()) continue;
+      for (const bool outgoing : {false, true}) report.links.push_back({other, outgoing, 1.0, 10.0, false, {}});
+    }
+    say_now(report);
+  }
+  Clock::time_point next_{};
+};
+
+// 10. Something else each time that it is left out or that a while has passed, so that nothing is done often.
+struct Rotates : Liar {
+  Rotates(TimedMesh& mesh, IslandId id, SharedPlot plot, bool each_attempt)
+      : Liar(mesh, std::move(id), std::move(plot)), each_attempt_(each_attempt) {}
+  RingConduct conduct(const HubAttempt&) override {
+    constexpr std::array kConducts{RingConduct::kSilent, RingConduct::kStalls, RingConduct::kSlow,
+                                   RingConduct::kCloses, RingConduct::kCuts,   RingConduct::kAlters};
+    return turn_ < kConducts.size() ? kConducts[turn_] : RingConduct::kTakesPart;
+  }
+  Clock::duration inner_phase() override {
+    const auto usual = Liar::inner_phase();
+    return turn_ == 6 ? usual + mesh_.run().straggler_grace * 9 / 10 : usual;
+  }
+  bool takes(const HubMessage& message) override {
+    const bool ends = std::holds_alternative<HubRoundBegin>(message);
+    if (ends || (each_attempt_ && std::holds_alternative<HubAbort>(message))) turn_ = (turn_ + 1) % kTurns;
+    return true;
+  }
+  bool says(IslandMessage& message) override {
+    auto* have = std::get_if<IslandHave>(&message);
+    if (have == nullptr) return turn_ % 2 == 0 || !std::holds_alternative<IslandAttemptFailed>(message);
+    IslandAttemptFailed failed{have->round, have->attempt, std::nullopt, "a lie"};
+    failed.too_large = turn_ == 8;
+    switch (turn_) {
+      case 7: have->digest = fake_sha256("a lie"); return true;
+      case 8:
+      case 9: message = failed; return true;
+      case 10: return false;
+      case 11: {
+        unlink();
+        was_closed();
+        return false;
+      }
+      default: return true;
+    }
+  }
+  static constexpr std::size_t kTurns = 12;
+  const bool each_attempt_;
+  std::size_t turn_ = 0;
 };
 
 template <class Kind, class... Args>
@@ -278,6 +430,18 @@ std::vector<NamedAttacker> named_attackers() {
       {"A9 stalls", maker<Breaks>(RingConduct::kStalls)},
       {"A9 slow", maker<Breaks>(RingConduct::kSlow)},
       {"A9 alters bytes", maker<Breaks>(RingConduct::kAlters)},
+      {"A10 is cut off in each attempt", maker<Deserts>(false)},
+      {"A10 leaves in each attempt", maker<Deserts>(true)},
+      {"A10 gives more than it says", maker<GivesMore>()},
+      {"A10 flaps, never ready", maker<Flaps>(false)},
+      {"A10 leaves and comes, never ready", maker<Flaps>(true)},
+      {"A10 fetches for ever", maker<Fetches>(false)},
+      {"A10 fetches for ever, anew each time", maker<Fetches>(true)},
+      {"A10 wrong state", maker<WrongState>()},
+      {"A10 keeps what it does not hold", maker<Keeps>()},
+      {"A10 slow by its word", maker<SlowByItsWord>()},
+      {"A10 rotates", maker<Rotates>(false)},
+      {"A10 rotates with each attempt", maker<Rotates>(true)},
   };
 }
 

@@ -14,9 +14,7 @@ namespace atl {
 struct Plot {
   std::vector<IslandId> liars;
   IslandId victim;  // honest
-  int number_of(const IslandId& liar) const {
-    return static_cast<int>(std::ranges::find(liars, liar) - liars.begin());
-  }
+  int number_of(const IslandId& liar) const { return static_cast<int>(std::ranges::find(liars, liar) - liars.begin()); }
 };
 using SharedPlot = std::shared_ptr<const Plot>;
 

@@ -2,7 +2,8 @@
 // and a tenth, whatever they say and whenever they say it. No honest island is sent away, none is left out of more
 // rounds than that, and the model learns. Held against each attack that was ever found, by one liar and by two.
 //
-// ATOLL_ATTACKER: only those whose names contain it; ATOLL_ATTACKER_LOG=1 tells what happens.
+// ATOLL_ATTACKERS_ALL=1: in runs of all sizes; ATOLL_ATTACKER: only those whose names contain it; ATOLL_ATTACKER_LOG=1
+// tells what happens.
 #include <QtTest>
 
 #include <fmt/format.h>
@@ -32,6 +33,8 @@ void NamedAttackersTest::an_attacker_costs_no_more_than_its_share_data() {
     if (only != nullptr && name.find(only) == std::string::npos) continue;
     for (const auto& [islands, liars] : {std::pair(3, 1), {4, 1}, {8, 1}, {8, 2}, {14, 4}}) {
       for (const int inner : {1000, 10'000}) {
+        const bool is_usual = islands == 3 || (liars == 2 && inner == 10'000);
+        if (!is_usual && std::getenv("ATOLL_ATTACKERS_ALL") == nullptr) continue;
         QTest::addRow("%s, %d of %d, %d ms", name.c_str(), liars, islands, inner) << i << islands << liars << inner;
       }
     }
@@ -63,10 +66,10 @@ void NamedAttackersTest::an_attacker_costs_no_more_than_its_share() {
   const double share = attack.least_share();
   const bool ok = worst.rate >= share * honest.rate && worst.least_part >= share && worst.violation.empty() &&
                   worst.loss <= attack.most_loss(honest);
-  std::printf("%-42s %2d %2d %5d | %6.4f %6.4f %5.3f %5.3f | %5.3f %5.3f | %5.2f (%5.2f) %s%s%s\n", kind.name.c_str(), islands,
-              liars, inner_milliseconds, honest.rate, worst.rate, worst.rate / honest.rate, share, worst.least_part, share,
-              worst.loss, honest.loss, worst.told.c_str(), worst.violation.empty() ? "" : " VIOLATION ",
-              worst.violation.c_str());
+  std::printf("%-42s %2d %2d %5d | %6.4f %6.4f %5.3f %5.3f | %5.3f %5.3f | %5.2f (%5.2f) %s%s%s\n", kind.name.c_str(),
+              islands, liars, inner_milliseconds, honest.rate, worst.rate, worst.rate / honest.rate, share,
+              worst.least_part, share, worst.loss, honest.loss, worst.told.c_str(),
+              worst.violation.empty() ? "" : " VIOLATION ", worst.violation.c_str());
   std::printf("%s", ok ? "" : "     ^ FAILS\n");
   std::fflush(stdout);
   QVERIFY2(worst.violation.empty(), worst.violation.c_str());

@@ -197,7 +197,8 @@ void TimedIsland::refuse(OuterStep round, Attempt attempt, const std::string& wh
 
 void TimedIsland::take(const HubAttempt& attempt) {
   if (!round_ || round_->round != attempt.round || !ready_) {
-    if (outer_step_ && attempt.round >= *outer_step_) refuse(attempt.round, attempt.attempt, "has no work of this round");
+    if (outer_step_ && attempt.round >= *outer_step_)
+      refuse(attempt.round, attempt.attempt, "has no work of this round");
     return;
   }
   if (average_ && average_->attempt == attempt.attempt && !average_->digest.empty()) {
@@ -261,9 +262,7 @@ void TimedIsland::take(const HubCommit& commit) {
 }
 
 void TimedIsland::take(const HubProbe& probe) {
-  later(kProbeTakes, [this, from = probe.from] {
-    say(IslandLinkReport{{{from, false, 50e6, 0.03, false, {}}}});
-  });
+  later(kProbeTakes, [this, from = probe.from] { say(IslandLinkReport{{{from, false, 50e6, 0.03, false, {}}}}); });
 }
 
 }  // namespace atl

@@ -58,11 +58,11 @@ class TimedIsland {
 
  protected:
   // ---- what a liar does otherwise. False: that was all.
-  virtual bool takes(const HubMessage&) { return true; }      // a message of the hub
-  virtual bool says(IslandMessage&) { return true; }          // a message to the hub, which it may alter
-  virtual Clock::duration inner_phase();                      // how long it takes
-  virtual Clock::duration fetch();                            // the model
-  virtual void was_closed() {}                                // by the hub, with or without a goodbye
+  virtual bool takes(const HubMessage&) { return true; }  // a message of the hub
+  virtual bool says(IslandMessage&) { return true; }      // a message to the hub, which it may alter
+  virtual Clock::duration inner_phase();                  // how long it takes
+  virtual Clock::duration fetch();                        // the model
+  virtual void was_closed() {}                            // by the hub, with or without a goodbye
   virtual IslandHello hello();
 
   void hold(OuterStep step, const std::string& hash);  // as if it did

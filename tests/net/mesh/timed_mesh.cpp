@@ -60,8 +60,7 @@ TimedMesh::TimedMesh(RunConfig run, TimedTimes times, unsigned seed)
   memory.agreed_hash = hashes_[0];
   memory.state_hashes[OuterStep{0}] = hashes_[0];
   hub_.emplace(
-      run_, memory, [](const HubCommit&) { return std::string("signed"); },
-      std::vector<std::int64_t>{1'000'000});
+      run_, memory, [](const HubCommit&) { return std::string("signed"); }, std::vector<std::int64_t>{1'000'000});
   tick();
 }
 
@@ -150,7 +149,8 @@ void TimedMesh::carry_out(const PersistCommit& persist) {
     ++holders;
     average = &*island->average();
   }
-  if (2 * holders < honest || average == nullptr) violate("an average is committed that fewer than half of its honest members hold");
+  if (2 * holders < honest || average == nullptr)
+    violate("an average is committed that fewer than half of its honest members hold");
   models_.push_back(models_.back().after(average != nullptr ? average->values : TimedValues{}, run_.outer_learning_rate,
                                          run_.outer_momentum));
   hashes_.push_back(fake_sha256(hashes_.back() + commit.digest));

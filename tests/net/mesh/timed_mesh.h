@@ -1,5 +1,6 @@
 // Islands (timed_island.h) around a RoundCoordinator, in virtual time: messages take some, inner phases and averages
-// take theirs, and so does whatever fails. Counts what becomes of the run, and checks what must always hold. One thread.
+// take theirs, and so does whatever fails. Counts what becomes of the run, and checks what must always hold. One
+// thread.
 #pragma once
 
 #include <functional>
@@ -67,8 +68,8 @@ class TimedMesh {
   const std::vector<Commit>& commits() const { return commits_; }
   const std::vector<std::pair<Clock::time_point, CoordinatorNews>>& news() const { return news_; }
   bool keeps_news = true;
-  std::map<IslandId, int> left_out;   // WorkLeftOut
-  std::map<IslandId, int> sent_away;  // goodbyes
+  std::map<IslandId, int> left_out;              // WorkLeftOut
+  std::map<IslandId, int> sent_away;             // goodbyes
   std::function<void(const std::string&)> tell;  // of all that happens; may be empty
 
  private:
@@ -96,9 +97,9 @@ class TimedMesh {
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::uint64_t next_event_ = 0;
   std::map<IslandId, std::unique_ptr<TimedIsland>> islands_;
-  std::vector<TimedModel> models_;    // by outer step
-  std::vector<std::string> hashes_;   // likewise
-  std::shared_ptr<TimedRing> ring_;   // the newest
+  std::vector<TimedModel> models_;   // by outer step
+  std::vector<std::string> hashes_;  // likewise
+  std::shared_ptr<TimedRing> ring_;  // the newest
   std::vector<Commit> commits_;
   std::vector<std::pair<Clock::time_point, CoordinatorNews>> news_;
   std::string violation_;

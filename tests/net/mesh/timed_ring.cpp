@@ -125,8 +125,8 @@ void TimedRing::fail(std::size_t seat, Failure failure) {
   if (its.state != Seat::State::kIn) return;
   its.state = Seat::State::kFailed;
   broken_ = true;
-  IslandAttemptFailed report{attempt_.round,       attempt_.attempt, std::move(failure.peer), std::move(failure.reason),
-                             {false}, failure.silent,   failure.stalled_after};
+  IslandAttemptFailed report{attempt_.round, attempt_.attempt, std::move(failure.peer), std::move(failure.reason),
+                             {false},        failure.silent,   failure.stalled_after};
   report.fragment = attempt_.fragment;
   its.island->average_failed(attempt_, std::move(report));
   close(seat);

@@ -8,13 +8,11 @@ namespace atl {
 
 using namespace std::chrono_literals;
 
-// Who plots together may draw the same moods at the same times.
+// Who plots together may draw the same moods at the same times. The first is drawn with the first tick.
 WildLiar::WildLiar(TimedMesh& mesh, IslandId id, SharedPlot plot, unsigned seed)
     : Liar(mesh, std::move(id), std::move(plot)),
       random_(seed * 31 + static_cast<unsigned>(plot_->number_of(this->id()))),
-      moods_(seed % 2 == 0 ? seed : seed * 37 + static_cast<unsigned>(plot_->number_of(this->id()))) {
-  draw_mood();
-}
+      moods_(seed % 2 == 0 ? seed : seed * 37 + static_cast<unsigned>(plot_->number_of(this->id()))) {}
 
 void WildLiar::draw_mood() {
   const auto is = [this](double probability) {
@@ -25,30 +23,45 @@ void WildLiar::draw_mood() {
     return all[moods_() % all.size()];
   };
   mood_ = Mood{};
-  mood_ends_ = mesh_.now() + std::chrono::seconds(5 + moods_() % of(20u, 90u, 400u));
-  const bool is_patient = is(0.15);  // honest for a while
-  if (is_patient) return;
-  if (is(0.3)) mood_.to_peers = of(Port::kRefuses, Port::kSwallows);
-  if (is(0.15)) mood_.to_hub = of(Port::kRefuses, Port::kSwallows);
-  if (is(0.5)) {
+  mood_ends_ = mesh_.now() + std::chrono::seconds(5 + moods_() % of(20u, 90u, 400u, 2000u));
+  // Honest for a while, or one or two things for as long as it likes, or many at once.
+  const unsigned kind = moods_() % 20;
+  if (kind < 2) return;
+  const bool focused = kind < 13;
+  const unsigned chosen = 1u << moods_() % 8, also = is(0.4) ? 1u << moods_() % 8 : 0;
+  const auto does = [&](unsigned thing, double otherwise) {
+    return focused ? ((chosen | also) & (1u << thing)) != 0 : is(otherwise);
+  };
+  if (does(0, 0.3)) mood_.to_peers = of(Port::kRefuses, Port::kSwallows);
+  if (does(0, 0.15)) mood_.to_hub = of(Port::kOpen, Port::kRefuses, Port::kSwallows);
+  if (does(0, 0) || does(1, 0.5)) {
     mood_.conduct = of(RingConduct::kSilent, RingConduct::kStalls, RingConduct::kSlow, RingConduct::kCloses,
                        RingConduct::kCuts, RingConduct::kAlters);
   }
-  mood_.draws_conduct = of(0.0, 0.0, 0.5);
-  for (Way& way : mood_.ways) {
-    if (is(0.3)) way = of(Way::kNothing, Way::kLate, Way::kAltered, Way::kAltered);
+  mood_.draws_conduct = focused ? 0 : of(0.0, 0.0, 0.5);
+  const std::size_t message = moods_() % mood_.ways.size();
+  const Way way = of(Way::kNothing, Way::kLate, Way::kAltered);
+  for (std::size_t i = 0; i < mood_.ways.size(); ++i) {
+    if (focused ? does(2, 0) && i == message : is(0.3))
+      mood_.ways[i] = focused ? way : of(Way::kNothing, Way::kLate, Way::kAltered);
   }
   if (is(0.9)) mood_.ways[1] = Way::kTruth;  // heartbeats
-  mood_.truth = of(0.0, 0.0, 0.5, 0.9);
-  if (is(0.3)) {
-    mood_.inner = std::chrono::duration_cast<Clock::duration>(mesh_.run().straggler_grace * of(0.1, 0.5, 0.9, 0.99, 1.5));
+  mood_.truth = focused ? 0 : of(0.0, 0.0, 0.5, 0.9);
+  if (does(3, 0.3)) {
+    mood_.inner =
+        std::chrono::duration_cast<Clock::duration>(mesh_.run().straggler_grace * of(0.1, 0.5, 0.9, 0.99, 1.5));
   }
   mood_.late = of(Clock::duration(100ms), Clock::duration(3s), Clock::duration(8s), Clock::duration(30s));
-  mood_.says_by_itself = of(0.0, 0.0, 0.1, 1.0);
-  mood_.says_of_attempts = of(0.0, 0.0, 0.5, 1.0);
-  mood_.goes = of(0.0, 0.0, 0.0, 0.02, 0.2);
-  if (is(0.1)) mood_.scale = of(-1.0, 0.0, 3.0, 100.0);
-  if (is(0.1)) mood_.hidden_scale = of(0.1, 10.0);
+  mood_.says_by_itself = focused && !does(4, 0) ? 0 : of(0.0, 0.1, 1.0);
+  if (does(5, 0.4)) {  // one report for all attempts
+    mood_.says_of_attempts = of(0.5, 1.0);
+    mood_.same_report = focused;
+    draw(mood_.report);
+  }
+  if (does(6, 0.4)) mood_.goes = of(0.02, 0.2, 0.6);
+  mood_.returns = does(7, 0.3);  // also what makes any of the others forgotten
+  if (does(7, 0.1)) mood_.scale = of(1.0, -1.0, 0.0, 3.0, 100.0);
+  if (does(7, 0.1)) mood_.hidden_scale = of(1.0, 0.1, 10.0);
   mood_.rejoins_at_once = is(0.7);
   mood_.claims_truth = is(0.8);
 }
@@ -77,7 +90,8 @@ TimedValues WildLiar::gradient() const {
 Clock::duration WildLiar::inner_phase() { return Liar::inner_phase() + mood_.inner; }
 
 void WildLiar::was_closed() {
-  const auto away = mood_.rejoins_at_once ? Clock::duration(300ms) : Clock::duration(std::chrono::seconds(1 + random_() % 30));
+  const auto away =
+      mood_.rejoins_at_once ? Clock::duration(300ms) : Clock::duration(std::chrono::seconds(1 + random_() % 30));
   mesh_.after(away, [this] { link(); });
 }
 
@@ -109,17 +123,30 @@ void WildLiar::ticks() {
 bool WildLiar::takes(const HubMessage& message) {
   if (const auto* attempt = std::get_if<HubAttempt>(&message)) {
     newest_ = *attempt;
-    if (is(mood_.says_of_attempts)) {
-      IslandMessage said = draw();
-      if (is(0.7)) {
-        IslandAttemptFailed failed;
-        draw(failed);
-        said = failed;
-      }
-      later(is(0.5) ? Clock::duration(1ms) : mood_.late, [this, said] { say_now(said); });
-    }
+    if (is(mood_.says_of_attempts)) report(*attempt);
+  }
+  if (mood_.returns && std::holds_alternative<HubRecover>(message)) {
+    say_now(IslandLeaving{"a lie", false});
+    return false;
   }
   return true;
+}
+
+void WildLiar::report(const HubAttempt& attempt) {
+  IslandMessage said = draw();
+  if (mood_.same_report) {
+    IslandAttemptFailed failed = mood_.report;
+    failed.round = attempt.round;
+    failed.attempt = attempt.attempt;
+    if (failed.peer) failed.peer = honest_neighbour(attempt);
+    said = failed;
+  } else if (is(0.7)) {
+    IslandAttemptFailed failed;
+    draw(failed);
+    said = failed;
+  }
+  const bool at_once = mood_.same_report || is(0.5);
+  later(at_once ? Clock::duration(1ms) : mood_.late, [this, said] { say_now(said); });
 }
 
 bool WildLiar::says(IslandMessage& message) {
@@ -196,7 +223,8 @@ void WildLiar::draw(IslandReady& message) {
   message.tokens = is(0.8) ? any<std::uint64_t>({whole, 0, 1, whole / 2}) : number(whole);
   message.norm_over_steps = figure(0.02);
   message.mean_loss_nats = figure(3);
-  if (is(0.5)) message.lease_first_sequence = number(TimedIsland::round() ? TimedIsland::round()->lease_first_sequence : 0);
+  if (is(0.5))
+    message.lease_first_sequence = number(TimedIsland::round() ? TimedIsland::round()->lease_first_sequence : 0);
 }
 
 void WildLiar::draw(IslandHave& message) { message = {round(), attempt(), hex(), figure(0.1), {}}; }

@@ -35,21 +35,25 @@ class WildLiar final : public Liar {
   struct Mood {
     Port to_peers = Port::kOpen, to_hub = Port::kOpen;
     RingConduct conduct = RingConduct::kTakesPart;
-    double draws_conduct = 0;                             // so often, for each attempt
+    double draws_conduct = 0;                                    // so often, for each attempt
     std::array<Way, std::variant_size_v<IslandMessage>> ways{};  // by the message's index
-    double truth = 0;                                     // so often none of that
-    Clock::duration inner{};                              // beyond the others'
+    double truth = 0;                                            // so often none of that
+    Clock::duration inner{};                                     // beyond the others'
     Clock::duration late{};
-    double says_by_itself = 0;  // messages a second
+    double says_by_itself = 0;    // messages a second
     double says_of_attempts = 0;  // so often, when one begins
-    double goes = 0;            // times a second
-    double scale = 1;           // of its gradient, told
-    double hidden_scale = 1;    // and not told
+    bool same_report = false;     // each time
+    IslandAttemptFailed report;
+    double goes = 0;          // times a second
+    bool returns = false;     // left out, it leaves and comes again
+    double scale = 1;         // of its gradient, told
+    double hidden_scale = 1;  // and not told
     bool rejoins_at_once = true;
     bool claims_truth = true;  // in its hello
   };
 
   void draw_mood();
+  void report(const HubAttempt& attempt);
   bool is(double probability) { return std::uniform_real_distribution<double>(0, 1)(random_) < probability; }
   template <class Value>
   Value any(std::initializer_list<Value> values) {
