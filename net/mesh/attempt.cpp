@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "net/mesh/edge_failures.h"
+
 namespace atl {
 
 OpenAttempt::OpenAttempt(Attempt number, std::vector<AttemptMember> order) : number_(number), order_(std::move(order)) {
@@ -53,6 +55,19 @@ std::string OpenAttempt::digest() const { return digests_.at(*live_.begin()); }
 bool OpenAttempt::holds(const std::string& digest) const {
   return std::ranges::any_of(digests_,
                              [&](const auto& entry) { return live_.contains(entry.first) && entry.second == digest; });
+}
+
+bool OpenAttempt::is_held_by_most_that_are_honest() const {
+  const auto digest = held_by_most();
+  if (!digest) return false;
+  std::size_t trainers = 0, holders = 0;
+  for (const AttemptMember& member : order_) {
+    if (!trained(member)) continue;
+    ++trainers;
+    const auto found = digests_.find(member.id);
+    if (live_.contains(member.id) && found != digests_.end() && found->second == *digest) ++holders;
+  }
+  return 2 * holders > trainers + most_liars(trainers);
 }
 
 std::optional<std::string> OpenAttempt::held_by_most() const {

@@ -48,6 +48,8 @@ class OpenAttempt {
   std::string digest() const;
   // What more than half of the members that train hold, of those that were lost, too; empty: nothing.
   std::optional<std::string> held_by_most() const;
+  // So many hold the same that most of the honest do, whoever lies (most_liars).
+  bool is_held_by_most_that_are_honest() const;
   bool holds(const std::string& digest) const;  // some live member does
   // With kDiffer: those whose digest is not the one that more than half of the live trainers hold (of receivers, where
   // no trainer lives); nobody when no digest is held by so many: then counting decides nothing.

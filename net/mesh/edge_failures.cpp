@@ -9,14 +9,15 @@ bool is_end(const IslandPair& edge, const IslandId& island) { return edge.first 
 
 }  // namespace
 
-bool EdgeFailures::failed(const IslandId& a, const IslandId& b, Clock::time_point now) {
+bool EdgeFailures::failed(const IslandId& a, const IslandId& b, Clock::time_point now,
+                          const std::optional<IslandId>& unproven) {
   Edge& edge = edges_[std::minmax(a, b)];
-  std::deque<Clock::time_point>& failures = edge.failures;
-  failures.push_back(now);
-  std::erase_if(failures, [&](const Clock::time_point& when) { return now - when > kRemembered; });
-  if (std::ssize(failures) > kTolerated) failures.pop_front();
+  std::erase_if(edge.failures, [&](const Clock::time_point& when) { return now - when > kRemembered; });
   const bool rested = edge.rests > 0 && now - edge.rests_until <= kRemembered;
-  return rested || std::ssize(failures) >= kTolerated;
+  if (edge.failures.empty() && !rested) edge.unproven = unproven;
+  edge.failures.push_back(now);
+  if (std::ssize(edge.failures) > kTolerated) edge.failures.pop_front();
+  return rested || std::ssize(edge.failures) >= kTolerated;
 }
 
 Clock::duration EdgeFailures::rest(const IslandId& a, const IslandId& b, Clock::time_point now) {
@@ -52,14 +53,18 @@ bool EdgeFailures::is_at_fault(const IslandId& island, std::size_t islands, Cloc
 
 void EdgeFailures::sat_out(const IslandId& island, Clock::time_point now) {
   for (auto& [ends, edge] : edges_) {
-    if (is_end(ends, island) && now < edge.rests_until) edge.sat_out = island;
+    if (!is_end(ends, island) || now >= edge.rests_until) continue;
+    edge.rounds_out = edge.sat_out == island ? edge.rounds_out + 1 : 1;
+    edge.sat_out = island;
   }
 }
 
 bool EdgeFailures::is_its_turn(const IslandId& island, Clock::time_point now) const {
   return std::ranges::any_of(edges_, [&](const auto& entry) {
     const auto& [ends, edge] = entry;
-    return is_end(ends, island) && now < edge.rests_until && edge.sat_out && *edge.sat_out != island;
+    if (!is_end(ends, island) || now >= edge.rests_until) return false;
+    if (edge.unproven) return edge.unproven == island;
+    return edge.sat_out && (*edge.sat_out == island) == (edge.rounds_out < kTurn);
   });
 }
 

@@ -131,7 +131,7 @@ std::vector<IslandId> Membership::lost() const {
 
 std::set<IslandId> Membership::debtors(const std::vector<IslandId>& trainers) const {
   std::vector<IslandId> owing;
-  if (trainers.size() < 3) return {};  // of two nobody can tell which one holds the other up
+  if (islands_.size() < 3) return {};  // of two nobody can tell which one holds the other up
   for (const IslandId& id : trainers) {
     if (budget_.owes(id)) owing.push_back(id);
   }

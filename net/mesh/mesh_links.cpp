@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <tuple>
 #include <utility>
 
 namespace atl {
@@ -53,12 +52,21 @@ void MeshLinks::report(const IslandId& island, const IslandLinkReport& report, c
   }
 }
 
-RingChoice MeshLinks::choose(std::vector<AttemptMember> members, const Membership& all) const {
+bool MeshLinks::edge_failed(const IslandPair& edge, const Membership& all) {
+  const auto is_proven = [&](const IslandId& id) {
+    const MeshIsland* island = all.find(id);
+    return island != nullptr && island->conduct.rounds_accepted > 0;
+  };
+  const auto& [a, b] = edge;
+  std::optional<IslandId> unproven;
+  if (is_proven(a) != is_proven(b)) unproven = is_proven(a) ? b : a;
+  return failures_.failed(a, b, turn_.now(), unproven);
+}
+
+RingChoice MeshLinks::choose(std::vector<AttemptMember> members) const {
   std::ranges::sort(members, std::ranges::greater(), &AttemptMember::id);
   std::ranges::stable_sort(members, {}, [&](const AttemptMember& member) {
-    const MeshIsland* island = all.find(member.id);
-    const bool is_proven = island != nullptr && island->conduct.rounds_accepted > 0;
-    return std::tuple(is_proven, !failures_.is_its_turn(member.id, turn_.now()), member.tokens);
+    return std::pair(!failures_.is_its_turn(member.id, turn_.now()), member.tokens);
   });
   std::vector<IslandId> first_out;
   for (const AttemptMember& member : members) first_out.push_back(member.id);

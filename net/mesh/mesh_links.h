@@ -36,9 +36,8 @@ class MeshLinks {
   bool probes() const { return turn_.now() < probes_until_; }
 
   // An attempt's ring. Whoever is in `sits_out` is to be left out, and the ring chosen anew. Where somebody must be,
-  // that is an island of which no work was ever accepted, then one whose turn it is, then the one with the fewest
-  // tokens.
-  RingChoice choose(std::vector<AttemptMember> members, const Membership& all) const;
+  // that is an island whose turn it is (EdgeFailures), then the one with the fewest tokens.
+  RingChoice choose(std::vector<AttemptMember> members) const;
   void use(const std::vector<AttemptMember>& order);  // the next choice compares with it
   std::vector<double> known_rates(const std::vector<AttemptMember>& order) const;
   // Below 8 bits everybody dials every owner of a chunk. Where a member cannot be dialled, the ring sums hop by hop.
@@ -56,7 +55,7 @@ class MeshLinks {
   void direct_worked();
 
   // An attempt failed at this edge. True: too often of late.
-  bool edge_failed(const IslandPair& edge) { return failures_.failed(edge.first, edge.second, turn_.now()); }
+  bool edge_failed(const IslandPair& edge, const Membership& all);
   // An island of so many whose edges to more of them failed than may be liars.
   bool is_at_fault(const IslandId& island, std::size_t islands) const {
     return failures_.is_at_fault(island, islands, turn_.now());
@@ -65,6 +64,7 @@ class MeshLinks {
   bool avoid_edge(const IslandPair& edge, std::vector<AttemptMember> members, WireFormat wire);
   // It rests, and where no ring does without it one of its ends sits out: by turns, round by round.
   void declare_dead(const IslandId& a, const IslandId& b);
+  bool is_dead(const IslandId& a, const IslandId& b) const { return matrix_.is_dead(a, b, turn_.now()); }
   void sat_out(const IslandId& island) { failures_.sat_out(island, turn_.now()); }
   void revive() { matrix_.revive(); }
   BadEdges& bad_edges() { return bad_edges_; }

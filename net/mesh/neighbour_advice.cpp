@@ -55,12 +55,12 @@ bool NeighbourAdvice::is_due(const OpenRound& round, const std::vector<AttemptMe
 
 // As OpenRound::open_attempt() would.
 void NeighbourAdvice::advise(const OpenRound& round, std::vector<AttemptMember> members) {
-  RingChoice ring = links_.choose(std::move(members), members_);
+  RingChoice ring = links_.choose(std::move(members));
   if (!ring.sits_out.empty()) {
     std::erase_if(ring.order, [&](const AttemptMember& member) {
       return std::ranges::find(ring.sits_out, member.id) != ring.sits_out.end();
     });
-    ring = links_.choose(std::move(ring.order), members_);
+    ring = links_.choose(std::move(ring.order));
     if (!ring.sits_out.empty()) return;
   }
   const std::size_t islands = ring.order.size();

@@ -86,7 +86,10 @@ void OpenRound::said(const MeshIsland& island, const IslandAttemptFailed& messag
   }
   if (!attempt_ || message.attempt != attempt_->number() || !attempt_->live().contains(id)) return;
   if (message.too_large) return holds(id, kTooLarge);  // a word on the bytes that all hold, which the others judge, too
-  if (attempt_->held_by_most()) return verdicts_.start_recovering(id);  // its work is in what the others hold
+  if (attempt_->is_held_by_most_that_are_honest()) {   // its work is in it
+    blame_.note_broken_edge(*attempt_, schedule_, id, message);
+    return verdicts_.start_recovering(id);
+  }
   ++reported_failures_;
   fail_attempt(fmt::format("{}: {}", id.value, message.reason), retry_delay());
   kept_->report(id, message.whole_buckets);
@@ -139,7 +142,10 @@ void OpenRound::settle_attempt() {
   end_what_stalls();
   end_what_is_held_up();
   settle_inquiry();
-  if (kept_ && (kept_->complete() || turn_.now() >= kept_due_)) blame_.judge();
+  if (kept_ && (kept_->complete() || turn_.now() >= kept_due_)) {
+    blame_.judge();
+    if (blame_.found_who_held_up()) held_up_attempts_ = 0;
+  }
 }
 
 void OpenRound::settle_parts() {
@@ -216,7 +222,7 @@ void OpenRound::open_attempt() {
   const auto trainers = static_cast<std::size_t>(std::ranges::count_if(members, trained));
   if (trainers < parts_.least_members()) return;
   blame_.leave_out_suspect(members);
-  RingChoice ring = links_.choose(std::move(members), members_);
+  RingChoice ring = links_.choose(std::move(members));
   if (!ring.sits_out.empty()) {
     for (const IslandId& id : ring.sits_out) {
       parts_.keep_out(id);

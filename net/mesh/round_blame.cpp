@@ -31,14 +31,24 @@ void RoundBlame::add_report(const IslandId& reporter, const IslandAttemptFailed&
   if (reports_) reports_->add(reporter, report);
 }
 
+void RoundBlame::note_broken_edge(const OpenAttempt& attempt, Schedule schedule, const IslandId& reporter,
+                                  const IslandAttemptFailed& report) {
+  failed_order_ = attempt.order();
+  failed_schedule_ = schedule;
+  if (report.peer && had_edge_with(reporter, *report.peer)) {
+    (void)edge_failed(std::minmax(reporter, *report.peer), /*at_first_hand=*/false);
+  }
+}
+
 void RoundBlame::report_held_up(Clock::duration lasted) {
   reports_.emplace();
   held_up_for_ = lasted;
+  found_who_held_up_ = false;
 }
 
 void RoundBlame::forget_edges() {
   own_failures_.clear();
-  failed_edges_.clear();
+  taken_out_.clear();
 }
 
 // ---- edges
@@ -101,9 +111,11 @@ bool RoundBlame::avoid_edge(const IslandId& a, const IslandId& b) {
 // that it never stood; that it was closed may be because the attempt's end was heard of. Where no order can, one end
 // sits the round out (ARCHITECTURE.md, Blame).
 bool RoundBlame::edge_failed(const IslandPair& edge, bool at_first_hand) {
-  failed_edges_.insert(edge);
-  const bool too_often = links_.edge_failed(edge);
-  if (take_out_who_is_at_fault(edge)) return true;
+  const bool too_often = links_.edge_failed(edge, members_);
+  if (take_out_who_is_at_fault(edge)) {
+    links_.declare_dead(edge.first, edge.second);
+    return true;
+  }
   if ((at_first_hand || too_often) && avoid_edge(edge.first, edge.second)) return true;
   if (too_often) links_.declare_dead(edge.first, edge.second);
   return false;
@@ -138,24 +150,21 @@ void RoundBlame::blame_who_held_up(const FailureReports& reports, Clock::duratio
     const double rate = static_cast<double>(bytes) * turn_.run().fragments / Seconds(lasted).count();
     if (links_.has_got_slow(peer, waiting, rate)) return;
     const IslandPair edge = std::minmax(waiting, peer);
-    failed_edges_.insert(edge);
-    links_.edge_failed(edge);
-    if (!take_out_who_is_at_fault(edge) && !avoid_edge(waiting, peer)) links_.declare_dead(waiting, peer);
+    links_.edge_failed(edge, members_);
+    if (take_out_who_is_at_fault(edge) || !avoid_edge(waiting, peer)) links_.declare_dead(waiting, peer);
+    found_who_held_up_ = true;
     return;
   }
 }
 
-// Whoever is an end of failed edges to more islands than may lie: that explains all of them, and their other ends sat
-// out for nothing.
+// Whoever is an end of failed edges to more islands than may lie: that explains all of them.
 bool RoundBlame::take_out_who_is_at_fault(const IslandPair& edge) {
   bool found = false;
   for (const IslandId& end : {edge.first, edge.second}) {
     if (!links_.is_at_fault(end, members_.islands().size())) continue;
     found = true;
     at_fault_.insert(end);
-    for (const auto& [a, b] : failed_edges_) {
-      if (a == end || b == end) parts_.let_back(a == end ? b : a);
-    }
+    taken_out_.insert(end);
     parts_.keep_out(end);
     if (MeshIsland* island = members_.find(end))
       leave_out_of_round(*island, "its connections to several islands failed");
@@ -163,9 +172,12 @@ bool RoundBlame::take_out_who_is_at_fault(const IslandPair& edge) {
   return found;
 }
 
-// It sits out, and its owner is told why.
+// It sits out, and its owner is told why. Who sat out for an edge to it did so for nothing.
 void RoundBlame::leave_out_of_round(MeshIsland& island, const std::string& reason) {
   parts_.keep_out(island.id());
+  for (const IslandId& id : parts_.sitting_out()) {
+    if (links_.is_dead(id, island.id()) && !taken_out_.contains(id)) parts_.let_back(id);
+  }
   island.left_out_for = reason;
   turn_.publish(WorkLeftOut{island.id(), parts_.round(), reason});
 }

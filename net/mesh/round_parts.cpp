@@ -333,7 +333,7 @@ bool RoundParts::lost_too_often(const IslandId& id) const {
 }
 
 bool RoundParts::must_sit_out(const IslandId& id) const {
-  return kept_out_.contains(id) || lost_too_often(id) || (members_.budget().owes(id) && members_.count_here() > 2);
+  return kept_out_.contains(id) || lost_too_often(id) || (members_.budget().owes(id) && members_.islands().size() > 2);
 }
 
 void RoundParts::keep_out(const IslandId& id) {

@@ -32,6 +32,7 @@ class DelayBudgetTest : public QObject {
   void f_liars_make_nobody_look_guilty_data();
   void f_liars_make_nobody_look_guilty();
   void the_ends_of_a_resting_edge_sit_out_by_turns();
+  void an_unproven_end_sits_out_each_time();
 };
 
 void DelayBudgetTest::an_island_has_all_of_it_at_first() {
@@ -171,13 +172,34 @@ void DelayBudgetTest::the_ends_of_a_resting_edge_sit_out_by_turns() {
   (void)edges.rest(kA, kB, kStart);
   QVERIFY(!edges.is_its_turn(kA, kStart) && !edges.is_its_turn(kB, kStart));
 
+  for (int round = 1; round < EdgeFailures::kTurn; ++round) {
+    edges.sat_out(kA, kStart);
+    QVERIFY(edges.is_its_turn(kA, kStart) && !edges.is_its_turn(kB, kStart));
+  }
   edges.sat_out(kA, kStart);
   QVERIFY(!edges.is_its_turn(kA, kStart) && edges.is_its_turn(kB, kStart));
+  for (int round = 1; round < EdgeFailures::kTurn; ++round) {
+    edges.sat_out(kB, kStart);
+    QVERIFY(!edges.is_its_turn(kA, kStart) && edges.is_its_turn(kB, kStart));
+  }
   edges.sat_out(kB, kStart);
 
   QVERIFY(edges.is_its_turn(kA, kStart) && !edges.is_its_turn(kB, kStart));
   QVERIFY(!edges.is_its_turn(kD, kStart));
   QVERIFY(!edges.is_its_turn(kA, kStart + 61min));
+}
+
+// While nothing was accepted of one end, and of the other there was.
+void DelayBudgetTest::an_unproven_end_sits_out_each_time() {
+  EdgeFailures edges;
+  (void)edges.failed(kA, kB, kStart, kB);
+  (void)edges.failed(kA, kB, kStart, std::nullopt);
+  (void)edges.rest(kA, kB, kStart);
+
+  for (int round = 0; round < 3 * EdgeFailures::kTurn; ++round) {
+    QVERIFY(edges.is_its_turn(kB, kStart) && !edges.is_its_turn(kA, kStart));
+    edges.sat_out(kB, kStart);
+  }
 }
 
 }  // namespace atl
