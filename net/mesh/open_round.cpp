@@ -242,7 +242,7 @@ void OpenRound::charge_for_failure() {
   if (!failing_since_) return;
   const Clock::duration cost = turn_.now() - *std::exchange(failing_since_, std::nullopt);
   // What happens to half of them at once is no fault of theirs.
-  if (2 * blame_.at_fault().size() >= parts_.count_all_trainers()) return;
+  if (2 * blame_.at_fault().size() >= members_.count_here()) return;
   for (const IslandId& id : blame_.at_fault()) members_.budget().charge(id, cost);
 }
 

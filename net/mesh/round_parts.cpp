@@ -265,11 +265,6 @@ std::size_t RoundParts::count_trainers() const {
   return static_cast<std::size_t>(std::ranges::count_if(members_.islands(), trains));
 }
 
-std::size_t RoundParts::count_all_trainers() const {
-  const auto trains = [this](const auto& entry) { return of(entry.first).role == RoundPart::Role::kTrainer; };
-  return static_cast<std::size_t>(std::ranges::count_if(members_.islands(), trains));
-}
-
 std::size_t RoundParts::least_members() const {
   const auto is_ready = [this](const auto& entry) {
     const RoundPart& part = of(entry.first);

@@ -81,7 +81,6 @@ class RoundParts {
   std::vector<AttemptMember> ready_members() const;
   std::vector<AttemptMember> likely_members() const;  // who will be, as far as can be told: those that train, too
   std::size_t count_trainers() const;
-  std::size_t count_all_trainers() const;  // those that sit out, too
   // Of the trainers that are ready so many average, or nobody: whoever gets others out is not to be left with its own.
   std::size_t least_members() const;
   // Who is not ready yet and may be soon; of those that were there before the hub restarted, all.
