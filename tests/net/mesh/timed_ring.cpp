@@ -103,17 +103,17 @@ void TimedRing::watch(std::size_t seat, std::size_t peer) {
   const Port port = seats_[peer].island != nullptr ? seats_[peer].island->port(false) : Port::kSwallows;
   const auto always = [](const TimedRing&) { return true; };
   if (dials(seat, peer) && port == Port::kRefuses) {
-    return at(kRefused, always, {id, "cannot connect to " + id.value + ": connection refused"});
+    return at(kRefused, always, {id, "cannot connect to " + id.value + ": connection refused", false, {}, true});
   }
   if (dials(seat, peer) && port == Port::kSwallows) {
-    return at(timeout, always, {id, "cannot connect to " + id.value + ": timed out", true});
+    return at(timeout, always, {id, "cannot connect to " + id.value + ": timed out", true, {}, true});
   }
   // Whom it sends to takes what the kernel takes: silence is seen by who waits for data.
   const bool waits_for_data = is_direct() || peer == before(seat);
   const bool answers_late = !is_direct() && peer == after(seat) && seats_.size() > 2 && !dials(seat, peer);
   if (waits_for_data || answers_late) {
     at(answers_late ? 2 * timeout : timeout, [peer](const TimedRing& ring) { return !ring.has_come(peer); },
-       {id, id.value + " sent nothing for 6.0 s", true});
+       {id, id.value + " sent nothing for 6.0 s", true, {}, true});
   }
   if (!waits_for_data) return;
   const auto stalls = [peer](const TimedRing& ring) { return ring.seats_[peer].conduct == RingConduct::kStalls; };
@@ -128,6 +128,7 @@ void TimedRing::fail(std::size_t seat, Failure failure) {
   IslandAttemptFailed report{attempt_.round, attempt_.attempt, std::move(failure.peer), std::move(failure.reason),
                              {false},        failure.silent,   failure.stalled_after};
   report.fragment = attempt_.fragment;
+  report.never_met = failure.never_met;
   its.island->average_failed(attempt_, std::move(report));
   close(seat);
 }

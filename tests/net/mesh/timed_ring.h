@@ -58,6 +58,7 @@ class TimedRing : public std::enable_shared_from_this<TimedRing> {
     std::string reason;
     bool silent = false;
     std::optional<std::uint64_t> stalled_after = {};
+    bool never_met = false;
   };
 
   bool is_direct() const { return attempt_.schedule == Schedule::kDirect; }

@@ -241,6 +241,7 @@ void WildLiar::draw(IslandAttemptFailed& message) {
   message.stalled_after.reset();
   if (is(0.3)) message.stalled_after = number(1000);
   message.too_large = is(0.2);
+  message.never_met = is(0.2);
 }
 
 void WildLiar::draw(IslandApplied& message) { message = {round(), hex()}; }
