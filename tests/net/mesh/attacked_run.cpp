@@ -38,7 +38,7 @@ AttackedRun::Outcome AttackedRun::run(const NamedAttacker* attacker) const {
       std::printf("%9.3f %s\n", Seconds(mesh.now() - began).count(), text.c_str());
     };
   }
-  auto plot = std::make_shared<Plot>();
+  auto plot = std::make_shared<Conspiracy>();
   std::vector<IslandId> honest;
   for (int i = 0; i < islands; ++i) {
     const bool lies = attacker != nullptr && (liars_come_first ? i < liars : i >= islands - liars);

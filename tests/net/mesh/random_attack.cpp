@@ -50,7 +50,7 @@ RandomAttack::Outcome RandomAttack::run(unsigned seed, std::size_t honest_rounds
     };
   }
   std::mt19937 random(seed);
-  auto plot = std::make_shared<Plot>();
+  auto plot = std::make_shared<Conspiracy>();
   std::vector<int> places;
   for (int i = 0; i < islands; ++i) places.push_back(i);
   std::shuffle(places.begin(), places.end(), random);
