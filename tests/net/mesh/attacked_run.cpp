@@ -8,6 +8,9 @@
 namespace atl {
 namespace {
 
+// The others have begun: of the first round's trainers most are honest.
+constexpr std::chrono::seconds kLiarsCome{2};
+
 RunConfig run_of(const AttackedRun& attack) {
   RunConfig run;
   run.run_id = "0123456789abcdef";
@@ -35,7 +38,7 @@ AttackedRun::Outcome AttackedRun::run(const NamedAttacker* attacker) const {
       std::printf("%9.3f %s\n", Seconds(mesh.now() - began).count(), text.c_str());
     };
   }
-  auto plot = std::make_shared<Plot>();
+  auto plot = std::make_shared<Conspiracy>();
   std::vector<IslandId> honest;
   for (int i = 0; i < islands; ++i) {
     const bool lies = attacker != nullptr && (liars_come_first ? i < liars : i >= islands - liars);
@@ -46,7 +49,7 @@ AttackedRun::Outcome AttackedRun::run(const NamedAttacker* attacker) const {
   for (int i = 0; i < islands; ++i) {
     const IslandId id{fmt::format("isl-{:02}", i)};
     if (std::ranges::find(plot->liars, id) != plot->liars.end()) {
-      attacker->add(mesh, id.value, plot);
+      mesh.after(kLiarsCome, [&mesh, attacker, id, plot] { attacker->add(mesh, id.value, plot); });
     } else {
       mesh.add<TimedIsland>(id.value);
     }

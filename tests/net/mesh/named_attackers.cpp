@@ -51,7 +51,7 @@ struct Idle : Liar {
     bool answers = true;  // aborts
     bool leaves = true;
   };
-  Idle(TimedMesh& mesh, IslandId id, SharedPlot plot, Way way)
+  Idle(TimedMesh& mesh, IslandId id, SharedConspiracy plot, Way way)
       : Liar(mesh, std::move(id), std::move(plot)), way_(way) {}
 
   Port port(bool for_hub) const override { return for_hub ? way_.to_hub : way_.to_peers; }
@@ -85,7 +85,7 @@ struct Idle : Liar {
 // 3. and 7. Says another digest than it holds.
 struct WrongDigest : Liar {
   enum class Shows { kTruth, kNothing, kOneBadEdge, kFrames, kOtherBytes };
-  WrongDigest(TimedMesh& mesh, IslandId id, SharedPlot plot, Shows shows, bool alone = false)
+  WrongDigest(TimedMesh& mesh, IslandId id, SharedConspiracy plot, Shows shows, bool alone = false)
       : Liar(mesh, std::move(id), std::move(plot)), shows_(shows), alone_(alone) {}
 
   bool says(IslandMessage& message) override {
@@ -126,7 +126,7 @@ struct WrongDigest : Liar {
 
 // 4. Ready when the others' grace is nearly over; its work is good. Or it answers nothing then.
 struct Late : Liar {
-  Late(TimedMesh& mesh, IslandId id, SharedPlot plot, bool answers, double of_grace = 0.9)
+  Late(TimedMesh& mesh, IslandId id, SharedConspiracy plot, bool answers, double of_grace = 0.9)
       : Liar(mesh, std::move(id), std::move(plot)), answers_(answers), of_grace_(of_grace) {}
 
   Clock::duration inner_phase() override {
@@ -145,7 +145,7 @@ struct Late : Liar {
 
 // 4. In time, and then it never answers an attempt.
 struct Mute : Late {
-  Mute(TimedMesh& mesh, IslandId id, SharedPlot plot, RingConduct conduct)
+  Mute(TimedMesh& mesh, IslandId id, SharedConspiracy plot, RingConduct conduct)
       : Late(mesh, std::move(id), std::move(plot), false, 0), conduct_(conduct) {}
   RingConduct conduct(const HubAttempt&) override { return conduct_; }
   const RingConduct conduct_;
@@ -153,7 +153,7 @@ struct Mute : Late {
 
 // 5. What it gives, and says that it gives, is turned round.
 struct Flipped : Liar {
-  Flipped(TimedMesh& mesh, IslandId id, SharedPlot plot, double times)
+  Flipped(TimedMesh& mesh, IslandId id, SharedConspiracy plot, double times)
       : Liar(mesh, std::move(id), std::move(plot)), times_(times) {}
   TimedValues gradient() const override {
     TimedValues values = Liar::gradient();
@@ -169,7 +169,7 @@ struct Flipped : Liar {
 
 // 6. Every average is too large.
 struct Complains : Liar {
-  Complains(TimedMesh& mesh, IslandId id, SharedPlot plot) : Liar(mesh, std::move(id), std::move(plot)) {}
+  Complains(TimedMesh& mesh, IslandId id, SharedConspiracy plot) : Liar(mesh, std::move(id), std::move(plot)) {}
   bool says(IslandMessage& message) override {
     const auto* have = std::get_if<IslandHave>(&message);
     if (have == nullptr) return true;
@@ -189,7 +189,7 @@ struct Accuser : Liar {
     bool each_other = false;  // two liars say it of their own edge, where they have one
     Clock::duration after{};  // since the attempt began
   };
-  Accuser(TimedMesh& mesh, IslandId id, SharedPlot plot, Way way)
+  Accuser(TimedMesh& mesh, IslandId id, SharedConspiracy plot, Way way)
       : Liar(mesh, std::move(id), std::move(plot)), way_(way) {}
 
   bool takes(const HubMessage& message) override {
@@ -222,7 +222,7 @@ struct Accuser : Liar {
 
 // 9. Each ring breaks at one of its edges.
 struct Breaks : Liar {
-  Breaks(TimedMesh& mesh, IslandId id, SharedPlot plot, RingConduct conduct, bool answers = true)
+  Breaks(TimedMesh& mesh, IslandId id, SharedConspiracy plot, RingConduct conduct, bool answers = true)
       : Liar(mesh, std::move(id), std::move(plot)), conduct_(conduct), answers_(answers) {}
   RingConduct conduct(const HubAttempt&) override { return conduct_; }
   bool says(IslandMessage& message) override {
@@ -234,7 +234,7 @@ struct Breaks : Liar {
 
 // 10. In the midst of each attempt its connection to the hub is gone, or it leaves, and is back at once.
 struct Deserts : Liar {
-  Deserts(TimedMesh& mesh, IslandId id, SharedPlot plot, bool leaves)
+  Deserts(TimedMesh& mesh, IslandId id, SharedConspiracy plot, bool leaves)
       : Liar(mesh, std::move(id), std::move(plot)), leaves_(leaves) {}
   bool takes(const HubMessage& message) override {
     if (!std::holds_alternative<HubAttempt>(message)) return true;
@@ -250,7 +250,7 @@ struct Deserts : Liar {
 
 // 10. Gives more than it says: every average is too large, and it alone does not say so.
 struct GivesMore : Liar {
-  GivesMore(TimedMesh& mesh, IslandId id, SharedPlot plot) : Liar(mesh, std::move(id), std::move(plot)) {}
+  GivesMore(TimedMesh& mesh, IslandId id, SharedConspiracy plot) : Liar(mesh, std::move(id), std::move(plot)) {}
   TimedValues gradient() const override {
     TimedValues values = Liar::gradient();
     for (double& value : values) value *= 50;
@@ -260,7 +260,7 @@ struct GivesMore : Liar {
 
 // 10. Never ready for what it only receives, and comes again and again, for it is waited for a little each time.
 struct Flaps : Liar {
-  Flaps(TimedMesh& mesh, IslandId id, SharedPlot plot, bool leaves)
+  Flaps(TimedMesh& mesh, IslandId id, SharedConspiracy plot, bool leaves)
       : Liar(mesh, std::move(id), std::move(plot)), leaves_(leaves) {}
   bool takes(const HubMessage& message) override { return !std::holds_alternative<HubRoundBegin>(message); }
   void ticks() override {
@@ -276,7 +276,7 @@ struct Flaps : Liar {
 
 // 10. Fetches for ever, now and then as one that has just come.
 struct Fetches : Liar {
-  Fetches(TimedMesh& mesh, IslandId id, SharedPlot plot, bool returns)
+  Fetches(TimedMesh& mesh, IslandId id, SharedConspiracy plot, bool returns)
       : Liar(mesh, std::move(id), std::move(plot)), returns_(returns) {}
   IslandHello hello() override { return {}; }
   bool says(IslandMessage& message) override {
@@ -293,7 +293,7 @@ struct Fetches : Liar {
 
 // 10. Says of each state that it is another one.
 struct WrongState : Liar {
-  WrongState(TimedMesh& mesh, IslandId id, SharedPlot plot) : Liar(mesh, std::move(id), std::move(plot)) {}
+  WrongState(TimedMesh& mesh, IslandId id, SharedConspiracy plot) : Liar(mesh, std::move(id), std::move(plot)) {}
   bool says(IslandMessage& message) override {
     if (auto* applied = std::get_if<IslandApplied>(&message)) applied->state_hash = fake_sha256("a lie");
     return true;
@@ -302,7 +302,7 @@ struct WrongState : Liar {
 
 // 10. Lets an attempt fail, says that it holds the average as the others do, and then that it is another one.
 struct Keeps : Liar {
-  Keeps(TimedMesh& mesh, IslandId id, SharedPlot plot) : Liar(mesh, std::move(id), std::move(plot)) {}
+  Keeps(TimedMesh& mesh, IslandId id, SharedConspiracy plot) : Liar(mesh, std::move(id), std::move(plot)) {}
   bool says(IslandMessage& message) override {
     auto* have = std::get_if<IslandHave>(&message);
     if (have == nullptr) return true;
@@ -324,7 +324,7 @@ struct Keeps : Liar {
 
 // 10. Its links are slow, it says, and so they are: next to nothing comes.
 struct SlowByItsWord : Breaks {
-  SlowByItsWord(TimedMesh& mesh, IslandId id, SharedPlot plot)
+  SlowByItsWord(TimedMesh& mesh, IslandId id, SharedConspiracy plot)
       : Breaks(mesh, std::move(id), std::move(plot), RingConduct::kSlow) {}
   void ticks() override {
     if (!linked() || mesh_.now() < next_) return;
@@ -341,7 +341,7 @@ struct SlowByItsWord : Breaks {
 
 // 10. Something else each time that it is left out or that a while has passed, so that nothing is done often.
 struct Rotates : Liar {
-  Rotates(TimedMesh& mesh, IslandId id, SharedPlot plot, bool each_attempt)
+  Rotates(TimedMesh& mesh, IslandId id, SharedConspiracy plot, bool each_attempt)
       : Liar(mesh, std::move(id), std::move(plot)), each_attempt_(each_attempt) {}
   RingConduct conduct(const HubAttempt&) override {
     constexpr std::array kConducts{RingConduct::kSilent, RingConduct::kStalls, RingConduct::kSlow,
@@ -382,7 +382,8 @@ struct Rotates : Liar {
 
 template <class Kind, class... Args>
 auto maker(Args... args) {
-  return [=](TimedMesh& mesh, const std::string& id, const SharedPlot& plot) { mesh.add<Kind>(id, plot, args...); };
+  return
+      [=](TimedMesh& mesh, const std::string& id, const SharedConspiracy& plot) { mesh.add<Kind>(id, plot, args...); };
 }
 
 }  // namespace

@@ -11,17 +11,18 @@
 
 namespace atl {
 
-struct Plot {
+struct Conspiracy {
   std::vector<IslandId> liars;
   IslandId victim;  // honest
   int number_of(const IslandId& liar) const { return static_cast<int>(std::ranges::find(liars, liar) - liars.begin()); }
 };
-using SharedPlot = std::shared_ptr<const Plot>;
+using SharedConspiracy = std::shared_ptr<const Conspiracy>;
 
 // Beside its lies it is as honest islands are. Sent away, it comes back under the same key at once.
 class Liar : public TimedIsland {
  public:
-  Liar(TimedMesh& mesh, IslandId id, SharedPlot plot) : TimedIsland(mesh, std::move(id)), plot_(std::move(plot)) {}
+  Liar(TimedMesh& mesh, IslandId id, SharedConspiracy plot)
+      : TimedIsland(mesh, std::move(id)), plot_(std::move(plot)) {}
   bool honest() const final { return false; }
 
  protected:
@@ -34,13 +35,13 @@ class Liar : public TimedIsland {
   std::vector<IslandId> neighbours(const HubAttempt& attempt) const;
   std::optional<IslandId> honest_neighbour(const HubAttempt& attempt) const;  // the victim, where that is one
 
-  SharedPlot plot_;
+  SharedConspiracy plot_;
   Clock::duration back_after_ = std::chrono::milliseconds(300);
 };
 
 struct NamedAttacker {
   std::string name;
-  std::function<void(TimedMesh&, const std::string& id, SharedPlot)> add;
+  std::function<void(TimedMesh&, const std::string& id, SharedConspiracy)> add;
   std::chrono::milliseconds grace{60'000};
   bool warms_up = true;  // else what it does at once counts
 };

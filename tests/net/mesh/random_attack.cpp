@@ -13,6 +13,8 @@ using namespace std::chrono_literals;
 // The hub may learn in the first; after the liars have stopped everybody is to be back in the last.
 constexpr Clock::duration kWarmUp = 3min, kMeasured = 10min, kAfterwards = 4min;
 constexpr std::size_t kRoundsAfterwards = 5;
+// The others have begun: of the first round's trainers most are honest.
+constexpr Clock::duration kLiarsCome = 2s;
 
 TimedMesh made(int islands, int liars, unsigned seed) {
   RunConfig run;
@@ -48,7 +50,7 @@ RandomAttack::Outcome RandomAttack::run(unsigned seed, std::size_t honest_rounds
     };
   }
   std::mt19937 random(seed);
-  auto plot = std::make_shared<Plot>();
+  auto plot = std::make_shared<Conspiracy>();
   std::vector<int> places;
   for (int i = 0; i < islands; ++i) places.push_back(i);
   std::shuffle(places.begin(), places.end(), random);
@@ -59,7 +61,7 @@ RandomAttack::Outcome RandomAttack::run(unsigned seed, std::size_t honest_rounds
   for (int i = 0; i < islands; ++i) {
     const IslandId id = id_of(i);
     if (std::ranges::find(plot->liars, id) != plot->liars.end()) {
-      wild.push_back(&mesh.add<WildLiar>(id.value, plot, seed));
+      mesh.after(kLiarsCome, [&, id, seed] { wild.push_back(&mesh.add<WildLiar>(id.value, plot, seed)); });
     } else {
       honest.push_back(id);
       mesh.add<TimedIsland>(id.value);

@@ -8,9 +8,10 @@
 
 #include <atomic>
 #include <cstdio>
-#include <mutex>
+#include <map>
 #include <thread>
 
+#include "net/base/mutex.h"
 #include "tests/net/mesh/random_attack.h"
 
 namespace atl {
@@ -62,13 +63,13 @@ void RandomBudgetTest::liars_cost_no_more_than_their_share() {
 
   const unsigned schedules = number_of("ATOLL_BUDGET_SCHEDULES", 200) * percent / 100;
   std::map<unsigned, RandomAttack::Outcome> outcomes;
-  std::mutex mutex;
+  Mutex mutex;
   std::atomic<unsigned> next{0};
   const auto began = Clock::now();
   const auto work = [&] {
     for (unsigned seed = next++; seed < schedules; seed = next++) {
       const RandomAttack::Outcome outcome = attack.run(seed, honest_rounds, false);
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       outcomes[seed] = outcome;
     }
   };

@@ -30,8 +30,7 @@ void TimedIsland::link() {
   said_goodbye_ = false;
   ++connection_;
   IslandConnected event;
-  const auto place = std::distance(mesh_.islands().begin(), mesh_.islands().find(id_));
-  event.entry = RosterEntry{id_, id_.value, Address{"10.0.0.1", static_cast<std::uint16_t>(1000 + place)}, ""};
+  event.entry = RosterEntry{id_, id_.value, Address{id_.value, 1000}, ""};
   event.hello = hello();
   later(mesh_.times().message, [this, event] { mesh_.hub_hears(event); });
   later(mesh_.run().heartbeat, [this] { beat(); });

@@ -9,7 +9,7 @@ namespace atl {
 using namespace std::chrono_literals;
 
 // Who plots together may draw the same moods at the same times. The first is drawn with the first tick.
-WildLiar::WildLiar(TimedMesh& mesh, IslandId id, SharedPlot plot, unsigned seed)
+WildLiar::WildLiar(TimedMesh& mesh, IslandId id, SharedConspiracy plot, unsigned seed)
     : Liar(mesh, std::move(id), std::move(plot)),
       random_(seed * 31 + static_cast<unsigned>(plot_->number_of(this->id()))),
       moods_(seed % 2 == 0 ? seed : seed * 37 + static_cast<unsigned>(plot_->number_of(this->id()))) {}
@@ -241,6 +241,7 @@ void WildLiar::draw(IslandAttemptFailed& message) {
   message.stalled_after.reset();
   if (is(0.3)) message.stalled_after = number(1000);
   message.too_large = is(0.2);
+  message.never_met = is(0.2);
 }
 
 void WildLiar::draw(IslandApplied& message) { message = {round(), hex()}; }

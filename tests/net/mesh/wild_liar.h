@@ -14,7 +14,7 @@ namespace atl {
 
 class WildLiar final : public Liar {
  public:
-  WildLiar(TimedMesh& mesh, IslandId id, SharedPlot plot, unsigned seed);
+  WildLiar(TimedMesh& mesh, IslandId id, SharedConspiracy plot, unsigned seed);
 
   void stop();  // lying: from now on it is as honest islands are
   Port port(bool for_hub) const override { return for_hub ? mood_.to_hub : mood_.to_peers; }
