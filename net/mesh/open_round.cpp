@@ -303,7 +303,7 @@ bool OpenRound::is_sound() {
     trust_.work().note_kept(words_);
     return true;
   }
-  const auto fault = trust_.work().find_fault(round_, attempt_->order(), left_out_of(attempt_->order()), words_);
+  const auto fault = trust_.work().find_fault(round_, attempt_->order(), left_out_of(attempt_->order()), words_, wire_);
   if (!fault) return true;
   fail_attempt(fault->reason, {});
   kept_.reset();

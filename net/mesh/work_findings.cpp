@@ -49,6 +49,14 @@ double agreement_of(const WorkSketch& one, const std::vector<Given>& given, cons
   return median(std::move(cosines));
 }
 
+// With error feedback what encoding a sum loses is said by its chunk's owner; one without weight cannot pay it back.
+double owed_by_nobody(const std::vector<AttemptMember>& members, WireFormat wire) {
+  if (!feeds_errors_back(wire)) return 0;
+  const auto all = static_cast<double>(members.size());
+  const double weightless = all - static_cast<double>(std::ranges::count_if(members, trained));
+  return 2 * traits_of(wire).error * std::sqrt(weightless / all);
+}
+
 }  // namespace
 
 void WorkWords::add(const IslandId& island, const IslandHave& said) {
@@ -69,7 +77,7 @@ std::optional<WorkSketch> WorkWords::average() const {
   return std::nullopt;
 }
 
-WorkFindings find_in_work(const std::vector<AttemptMember>& members, const WorkWords& words) {
+WorkFindings find_in_work(const std::vector<AttemptMember>& members, const WorkWords& words, WireFormat wire) {
   WorkFindings found;
   double tokens = 0;
   for (const AttemptMember& member : members) tokens += static_cast<double>(member.tokens);
@@ -104,7 +112,7 @@ WorkFindings find_in_work(const std::vector<AttemptMember>& members, const WorkW
   const double left = norm_of(rest);
   const bool is_missing =
       found.silent.empty()
-          ? left > std::max(kTolerance, kToleranceOfMany * std::sqrt(count)) * scale
+          ? left > (std::max(kTolerance, kToleranceOfMany * std::sqrt(count)) + owed_by_nobody(members, wire)) * scale
           : left > kMostOfSilent * silent_share * median(norms) || agreement_of(rest, given, nullptr) < kLeastOfSilent;
   if (is_missing && scale > 0) found.missing = left / scale;
   if (given.size() < 3) return found;

@@ -41,7 +41,7 @@ struct WorkFindings {
   std::map<IslandId, double> agreement;
 };
 
-// `members`: of the attempt, those without weight too.
-WorkFindings find_in_work(const std::vector<AttemptMember>& members, const WorkWords& words);
+// `members`: of the attempt, those without weight too. `wire`: its format.
+WorkFindings find_in_work(const std::vector<AttemptMember>& members, const WorkWords& words, WireFormat wire);
 
 }  // namespace atl

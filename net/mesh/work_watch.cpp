@@ -91,9 +91,10 @@ std::vector<IslandId> WorkWatch::most_suspected(std::vector<IslandId> trainers) 
 // ---- what an average shows
 
 std::optional<WorkWatch::Fault> WorkWatch::find_fault(OuterStep round, const std::vector<AttemptMember>& members,
-                                                      const std::set<IslandId>& left_out, const WorkWords& words) {
+                                                      const std::set<IslandId>& left_out, const WorkWords& words,
+                                                      WireFormat wire) {
   looked_into_.reset();
-  const WorkFindings found = find_in_work(members, words);
+  const WorkFindings found = find_in_work(members, words, wire);
   // One against one who says nothing tells something only of who is suspected already.
   if (!found.is_judged || (found.said == 1 && !searches_)) return std::nullopt;
   is_overdue_ = false;

@@ -31,9 +31,9 @@ class WorkWatch {
     bool is_hopeless = false;  // too few train, or too many lie, for this to find whose it is
   };
   // All members of an attempt hold the same average: why it is not to be committed; nothing: it may be. `left_out`:
-  // whose work it does without.
+  // whose work it does without; `wire`: its format.
   std::optional<Fault> find_fault(OuterStep round, const std::vector<AttemptMember>& members,
-                                  const std::set<IslandId>& left_out, const WorkWords& words);
+                                  const std::set<IslandId>& left_out, const WorkWords& words, WireFormat wire);
   // An average was committed that nobody could look into, for parts of it are of an attempt before. True: the next one
   // is made anew, or who makes attempts fail would never be looked at.
   void note_kept(const WorkWords& words) {

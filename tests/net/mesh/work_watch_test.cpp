@@ -64,7 +64,7 @@ class Run {
     IslandHave have{round, Attempt{1}, "", 0};
     have.average_sketch = encode_sketch(work_.with_loss(average, kLoss));
     for (const AttemptMember& member : members) words.add(member.id, have);
-    last_fault = watch.find_fault(round, members, left_out, words);
+    last_fault = watch.find_fault(round, members, left_out, words, WireFormat::kInt8Block);
     if (last_fault) return false;
     if (is_poisoned) ++poisoned_commits;
     for (const auto& [id, why] : watch.note_committed(round, members, left_out)) {
@@ -113,6 +113,7 @@ class WorkWatchTest : public QObject {
   void nobody_is_left_out_below_the_quorum();
   void words_of_older_versions_are_missing_and_prove_nothing();
   void what_no_sketch_is_says_nothing();
+  void with_error_feedback_what_a_receivers_chunk_loses_is_no_lie();
 };
 
 void WorkWatchTest::who_says_that_it_goes_against_the_others_is_left_out() {
@@ -294,8 +295,8 @@ void WorkWatchTest::words_of_older_versions_are_missing_and_prove_nothing() {
   }
   WorkWatch watch;
 
-  QVERIFY(!watch.find_fault(OuterStep{0}, members, {}, {}));
-  QVERIFY(!watch.find_fault(OuterStep{0}, members, {}, words));
+  QVERIFY(!watch.find_fault(OuterStep{0}, members, {}, {}, WireFormat::kInt8Block));
+  QVERIFY(!watch.find_fault(OuterStep{0}, members, {}, words, WireFormat::kInt8Block));
 }
 
 void WorkWatchTest::what_no_sketch_is_says_nothing() {
@@ -308,6 +309,29 @@ void WorkWatchTest::what_no_sketch_is_says_nothing() {
   QVERIFY(!decode_sketch(""));
   QVERIFY(!decode_sketch(std::string(kSketchText, '*')));
   QVERIFY(!decode_sketch(encode_sketch(WorkSketch(kSketchNumel - 1))));
+}
+
+// Two of three give; what encoding loses in the third's chunk is in nobody's sketch.
+void WorkWatchTest::with_error_feedback_what_a_receivers_chunk_loses_is_no_lie() {
+  RandomWork work(14, 0.5);
+  work.begin_round();
+  const std::vector<AttemptMember> members{{name_of(1), {}, 64}, {name_of(2), {}, 64}, {name_of(3), {}, 0}};
+  const WorkSketch average = RandomWork::sum(0.5, work.of(name_of(1)), 0.5, work.of(name_of(2)));
+  const std::string with_loss = encode_sketch(work.with_loss(average, 0.2 / std::sqrt(3)));
+  WorkWords words, lied;
+  for (const AttemptMember& member : members) {
+    IslandHave have{OuterStep{0}, Attempt{1}, "", 0};
+    have.average_sketch = with_loss;
+    if (trained(member)) have.gave_sketch = encode_sketch(work.of(member.id));
+    words.add(member.id, have);
+    have.average_sketch = encode_sketch(RandomWork::sum(0.5, work.of(name_of(1)), -0.5, work.of(name_of(2))));
+    lied.add(member.id, have);
+  }
+  WorkWatch watch;
+
+  QVERIFY(!watch.find_fault(OuterStep{0}, members, {}, words, WireFormat::kInt4E3m0));
+  QVERIFY(watch.find_fault(OuterStep{0}, members, {}, words, WireFormat::kInt8Block));
+  QVERIFY(watch.find_fault(OuterStep{0}, members, {}, lied, WireFormat::kInt4E3m0));
 }
 
 QTEST_GUILESS_MAIN(WorkWatchTest)
