@@ -113,7 +113,7 @@ void RoundCoordinator::on(const IslandRemoved& event) {
   state_.forget_holder(event.island);
   forget_expected(event.island);
   links_.forget_removed(event.island);
-  trust_.forget_norms(event.island);
+  trust_.forget_work(event.island);
   if (was_here) turn_.act(CloseConnection{event.island});
 }
 

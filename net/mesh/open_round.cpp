@@ -26,6 +26,7 @@ OpenRound::OpenRound(OuterStep round, const RoundSurroundings& with, Attempt las
       turn_(with.turn),
       members_(with.members),
       links_(with.links),
+      trust_(with.trust),
       verdicts_(with.verdicts),
       parts_(round, with.turn, with.members, with.links, with.leases),
       blame_(with.turn, with.members, with.links, with.trust, parts_, with.verdicts),
@@ -64,6 +65,7 @@ void OpenRound::said(MeshIsland& island, const IslandReady& message) {
 
 void OpenRound::said(const MeshIsland& island, const IslandHave& message) {
   if (!attempt_ || message.attempt != attempt_->number()) return;
+  words_.add(island.id(), message);
   holds(island.id(), message.digest);
 }
 
@@ -222,6 +224,7 @@ void OpenRound::open_attempt() {
   const auto trainers = static_cast<std::size_t>(std::ranges::count_if(members, trained));
   if (trainers < parts_.least_members()) return;
   blame_.leave_out_suspect(members);
+  trust_.work().leave_out(round_, turn_.run().quorum, members);
   RingChoice ring = links_.choose(std::move(members));
   if (!ring.sits_out.empty()) {
     for (const IslandId& id : ring.sits_out) {
@@ -265,7 +268,7 @@ void OpenRound::begin_attempt(std::vector<AttemptMember> order) {
   message.fragment = fragment();
   message.wire = links_.wire_for(message.order);
   const bool same_wire = message.wire == std::exchange(wire_, message.wire);
-  if (kept_ && same_wire) message.final_buckets = kept_->held_by(message.order);
+  if (kept_ && same_wire && !trust_.work().is_overdue()) message.final_buckets = kept_->held_by(message.order);
   if (!by_ring_) message.schedule = links_.choose_schedule(message.order, bytes_to_average(message), message.wire);
   schedule_ = message.schedule;
   attempt_.emplace(last_attempt_, message.order);
@@ -275,6 +278,8 @@ void OpenRound::begin_attempt(std::vector<AttemptMember> order) {
   message.edge_bytes_per_second = links_.known_rates(message.order);
   message.norm_limit = norm_limit(message.order);
   attempt_keeps_buckets_ = std::ranges::find(message.final_buckets, true) != message.final_buckets.end();
+  words_ = {};
+  is_looked_into_ = false;
   kept_.reset();
   members_.send_roster_if_changed();  // where the members are
   attempt_began_ = turn_.now();
@@ -334,6 +339,31 @@ bool OpenRound::is_decided() const {
   return attempt_->most_trainers_live() && trainers >= turn_.run().quorum;
 }
 
+// Whether the average is what its members gave, and nobody's work goes against the others'; else the attempt fails.
+bool OpenRound::is_sound() {
+  if (std::exchange(is_looked_into_, true)) return true;
+  if (attempt_keeps_buckets_) {
+    trust_.work().note_kept(words_);
+    return true;
+  }
+  const auto fault = trust_.work().find_fault(round_, attempt_->order(), left_out_of(attempt_->order()), words_, wire_);
+  if (!fault) return true;
+  fail_attempt(fault->reason, {});
+  kept_.reset();
+  if (fault->is_hopeless) blame_.search_for_liar({}, fault->reason);
+  return false;
+}
+
+// Those that trained, and have no weight.
+std::set<IslandId> OpenRound::left_out_of(const std::vector<AttemptMember>& members) const {
+  std::set<IslandId> islands;
+  for (const AttemptMember& member : members) {
+    const RoundPart& part = parts_.of(member.id);
+    if (!trained(member) && part.ready && part.ready->tokens > 0) islands.insert(member.id);
+  }
+  return islands;
+}
+
 bool OpenRound::has_work_of(const IslandId& island) const {
   return is_decided() && std::ranges::find(attempt_->order(), island, &AttemptMember::id) != attempt_->order().end();
 }
@@ -341,7 +371,7 @@ bool OpenRound::has_work_of(const IslandId& island) const {
 void OpenRound::decide() {
   if (!attempt_ || inquiry_) return;
   if (is_decided()) {
-    if (verdicts_.may_commit(round_)) verdicts_.commit(*this);
+    if (is_sound() && verdicts_.may_commit(round_)) verdicts_.commit(*this);
     return;
   }
   const bool differ = attempt_->outcome() == OpenAttempt::Outcome::kDiffer;
@@ -510,9 +540,13 @@ PersistCommit OpenRound::account(const OpenAttempt& done, const HubCommit& commi
   if (schedule_ == Schedule::kDirect) links_.direct_worked();
   PersistCommit persist{commit, {}, Seconds(turn_.now() - parts_.began()).count(), 0};
   double loss_sum = 0, tokens = 0;
+  for (const auto& [id, why] : trust_.work().note_committed(round_, done.order(), left_out_of(done.order()))) {
+    turn_.publish(WorkLeftOut{id, round_, why});
+    if (MeshIsland* island = members_.find(id)) island->left_out_for = why;
+  }
   for (const AttemptMember& member : done.order()) {
     const LeaseRange lease = parts_.lease_of(member.id);
-    if (lease.sequences == 0) continue;
+    if (lease.sequences == 0 || !trained(member)) continue;
     persist.leases.push_back(lease);
     if (MeshIsland* island = members_.find(member.id)) ++island->conduct.rounds_accepted;
     const RoundPart& part = parts_.of(member.id);

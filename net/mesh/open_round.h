@@ -93,6 +93,8 @@ class OpenRound {
   void decide();
   void refuse_too_large();
   bool is_decided() const;
+  bool is_sound();
+  std::set<IslandId> left_out_of(const std::vector<AttemptMember>& members) const;
   bool has_work_of(const IslandId& island) const;  // in an average that waits to be committed
   void inquire();
   void settle_inquiry();
@@ -111,6 +113,7 @@ class OpenRound {
   CoordinatorTurn& turn_;
   Membership& members_;
   MeshLinks& links_;
+  MeshTrust& trust_;
   MeshVerdicts& verdicts_;
   RoundParts parts_;
   RoundBlame blame_;
@@ -124,6 +127,8 @@ class OpenRound {
   std::optional<Clock::duration> longest_;          // that attempt_ may take; empty: not known
   std::optional<Clock::time_point> stalls_since_;   // nothing but stalled attempts
   bool attempt_keeps_buckets_ = false;              // attempt_ goes on from one that failed
+  WorkWords words_;                                 // said in attempt_
+  bool is_looked_into_ = false;                     // attempt_, and found sound
   WireFormat wire_;                                 // of the last attempt
   Schedule schedule_ = Schedule::kRing;             // of the same
   bool by_ring_ = false;      // a direct exchange failed in this round: attempts go round the ring

@@ -214,7 +214,9 @@ void RoundCoordinator::commit(OpenRound& round) {
 
 void RoundCoordinator::close(OpenRound& round, const OpenAttempt& done) {
   std::set<IslandId> averaged;  // their leases are used up
-  for (const AttemptMember& member : done.order()) averaged.insert(member.id);
+  for (const AttemptMember& member : done.order()) {
+    if (trained(member)) averaged.insert(member.id);
+  }
   round.close(averaged);
   auto closed = rounds_.extract(round.round());
   closed_.push_back(std::move(closed.mapped()));

@@ -45,6 +45,17 @@ void schedule(Archive& archive, Schedule& value) {
   }
 }
 
+// What is none is found out by who reads it.
+template <class Archive>
+void sketch(Archive& archive, const char* name, std::string& value) {
+  if constexpr (Archive::kReads) {
+    if (!archive.has_value(name)) return;
+  } else {
+    if (value.empty()) return;
+  }
+  archive.bounded(name, value, kSketchText);
+}
+
 }  // namespace
 
 // Entries of lists: not in the unnamed namespace, for the archive finds them by their argument.
@@ -221,6 +232,8 @@ void fields(Archive& archive, IslandHave& m) {
   archive.field("attempt", m.attempt);
   archive.hash("digest", m.digest);
   archive.field("seconds", m.seconds);
+  sketch(archive, "gave_sketch", m.gave_sketch);
+  sketch(archive, "average_sketch", m.average_sketch);
 }
 
 template <class Archive>

@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 constexpr Clock::duration kWarmUp = 3min, kMeasured = 10min, kAfterwards = 4min;
 constexpr std::size_t kRoundsAfterwards = 5;
 // The others have begun: of the first round's trainers most are honest.
-constexpr Clock::duration kLiarsCome = 2s;
+constexpr Clock::duration kLiarsComeAfter = 2s;
 
 TimedMesh made(int islands, int liars, unsigned seed) {
   RunConfig run;
@@ -61,7 +61,7 @@ RandomAttack::Outcome RandomAttack::run(unsigned seed, std::size_t honest_rounds
   for (int i = 0; i < islands; ++i) {
     const IslandId id = id_of(i);
     if (std::ranges::find(plot->liars, id) != plot->liars.end()) {
-      mesh.after(kLiarsCome, [&, id, seed] { wild.push_back(&mesh.add<WildLiar>(id.value, plot, seed)); });
+      mesh.after(kLiarsComeAfter, [&, id, seed] { wild.push_back(&mesh.add<WildLiar>(id.value, plot, seed)); });
     } else {
       honest.push_back(id);
       mesh.add<TimedIsland>(id.value);
