@@ -139,6 +139,7 @@ struct AllReduceFailure {
   // That edge's sender said that it lives and sent no data for long (edge_monitor.h), or something of it still lacked
   // when another ended the attempt: how many bytes of data had come.
   std::optional<std::uint64_t> stalled_after = {};
+  bool never_met = false;  // no connection to that peer came to stand
 };
 
 // Attempts of different fragments may run at the same time, a thread each. Nothing of one is seen by another: its

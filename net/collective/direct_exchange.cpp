@@ -150,7 +150,9 @@ bool DirectExchange::complete() const {
 // ----------------------------------------------------------------------------------------------------
 
 DirectExchange::Failed DirectExchange::failed(const Error& error, std::size_t rank) const {
-  return AllReduceFailure{error, spec_.order[rank].id, {}, /*silent=*/error.code == ErrorCode::kTimeout};
+  const bool is_silent = error.code == ErrorCode::kTimeout;
+  const bool never_met = error.code == ErrorCode::kUnreachable || (is_silent && !member(rank).peer.joined());
+  return AllReduceFailure{error, spec_.order[rank].id, {}, is_silent, {}, never_met};
 }
 
 void DirectExchange::join(Member& member, ConnectionPool::Edge edge, Hello hello) {

@@ -132,7 +132,10 @@ Status EdgeConnector::check_count(const RingInbox::Edge& edge, const IslandId& p
 AllReduceFailure EdgeConnector::failed(const Error& error, const IslandId& peer) {
   inbox_.keep_parked_of(spec_.fragment, {});
   const bool long_aborted = error.code == ErrorCode::kAborted && Clock::now() - step_began_ > spec_.silence_timeout / 2;
-  return {error, peer, {}, error.code == ErrorCode::kTimeout || long_aborted};
+  const bool is_silent = error.code == ErrorCode::kTimeout || long_aborted;
+  // A peer that closes may do so because another ended the attempt: of that nothing is known first-hand.
+  const bool never_met = is_silent || error.code == ErrorCode::kUnreachable;
+  return {error, peer, {}, is_silent, {}, never_met};
 }
 
 std::variant<EdgeConnector::ToNext, AllReduceFailure> EdgeConnector::connect_next() {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "net/mesh/edge_failures.h"
+
 namespace atl {
 
 OpenAttempt::OpenAttempt(Attempt number, std::vector<AttemptMember> order) : number_(number), order_(std::move(order)) {
@@ -49,6 +51,35 @@ OpenAttempt::Outcome OpenAttempt::outcome() const {
 }
 
 std::string OpenAttempt::digest() const { return digests_.at(*live_.begin()); }
+
+bool OpenAttempt::holds(const std::string& digest) const {
+  return std::ranges::any_of(digests_,
+                             [&](const auto& entry) { return live_.contains(entry.first) && entry.second == digest; });
+}
+
+bool OpenAttempt::is_held_by_most_that_are_honest() const {
+  const auto digest = held_by_most();
+  if (!digest) return false;
+  std::size_t trainers = 0, holders = 0;
+  for (const AttemptMember& member : order_) {
+    if (!trained(member)) continue;
+    ++trainers;
+    const auto found = digests_.find(member.id);
+    if (live_.contains(member.id) && found != digests_.end() && found->second == *digest) ++holders;
+  }
+  return 2 * holders > trainers + most_liars(trainers);
+}
+
+std::optional<std::string> OpenAttempt::held_by_most() const {
+  for (const auto& [first, digest] : digests_) {
+    const auto holds_it = [&](const IslandId& island) {
+      const auto found = digests_.find(island);
+      return found != digests_.end() && found->second == digest;
+    };
+    if (most_trainers(holds_it)) return digest;
+  }
+  return std::nullopt;
+}
 
 std::vector<IslandId> OpenAttempt::outvoted() const {
   std::map<std::string, std::size_t> votes;
@@ -110,15 +141,18 @@ void FailureReports::add(const IslandId& reporter, IslandAttemptFailed report) {
   if (std::ranges::none_of(reports_, same)) reports_.emplace_back(reporter, std::move(report));
 }
 
-std::vector<std::pair<IslandId, IslandId>> FailureReports::silent_edges() const {
-  std::vector<std::pair<IslandId, IslandId>> edges;
-  for (std::size_t i = 0; i < reports_.size(); ++i) {
-    const auto& [one, says] = reports_[i];
-    for (std::size_t j = 0; j < i; ++j) {
-      const auto& [other, other_says] = reports_[j];
-      const bool each_other = says.peer == other && other_says.peer == one;
-      if (each_other && says.silent && other_says.silent) edges.emplace_back(other, one);
-    }
+FailureReports::Edges FailureReports::never_met() const {
+  Edges edges;
+  for (const auto& [reporter, says] : reports_) {
+    if (says.peer && says.never_met) edges.emplace_back(reporter, *says.peer);
+  }
+  return edges;
+}
+
+FailureReports::Edges FailureReports::silent() const {
+  Edges edges;
+  for (const auto& [reporter, says] : reports_) {
+    if (says.peer && says.silent) edges.emplace_back(reporter, *says.peer);
   }
   return edges;
 }
@@ -147,11 +181,6 @@ std::vector<FailureReports::Wait> FailureReports::waits() const {
   }
   std::ranges::stable_sort(waits, {}, &Wait::bytes);
   return waits;
-}
-
-bool EdgeBlame::record(const IslandId& reporter, const std::optional<IslandId>& peer) {
-  const IslandId& other = peer ? *peer : reporter;
-  return ++failures_[std::minmax(reporter, other)] >= kTolerated;
 }
 
 }  // namespace atl

@@ -46,6 +46,11 @@ class OpenAttempt {
   Outcome outcome() const;
   // Of a live member; defined when the outcome is kAgreed.
   std::string digest() const;
+  // What more than half of the members that train hold, of those that were lost, too; empty: nothing.
+  std::optional<std::string> held_by_most() const;
+  // So many hold the same that most of the honest do, whoever lies (most_liars).
+  bool is_held_by_most_that_are_honest() const;
+  bool holds(const std::string& digest) const;  // some live member does
   // With kDiffer: those whose digest is not the one that more than half of the live trainers hold (of receivers, where
   // no trainer lives); nobody when no digest is held by so many: then counting decides nothing.
   std::vector<IslandId> outvoted() const;
@@ -88,10 +93,12 @@ class KeptBuckets {
 class FailureReports {
  public:
   void add(const IslandId& reporter, IslandAttemptFailed report);  // the first of an island counts
-  // Edges that both ends found silent. One end's word is an accusation; that both saw nothing move, each on its own
-  // clock, leaves but the edge. A connection that one end closed is no such finding: it is how the other learns of any
-  // failure at all.
-  std::vector<std::pair<IslandId, IslandId>> silent_edges() const;
+  using Edges = std::vector<std::pair<IslandId, IslandId>>;
+  // Edges at which no connection came to stand, by one end's word or both.
+  Edges never_met() const;
+  // Edges that one end or both found silent. A connection that one end closed is no such finding: it is how the other
+  // learns of any failure at all.
+  Edges silent() const;
   std::vector<IslandId> call_silent(const IslandId& island) const;  // who heard nothing of it
   // To be blamed when no edge is found dead: the report that ended the attempt. Was it one of a stall, then the one
   // with the fewest bytes: when one member stops passing data on, all others starve after it and each finds its
@@ -108,20 +115,6 @@ class FailureReports {
 
  private:
   std::vector<std::pair<IslandId, IslandAttemptFailed>> reports_;  // as they came
-};
-
-// Failures between two islands within one round. Both are alive, their edge is not: after kTolerated failures one of
-// them must sit the round out.
-class EdgeBlame {
- public:
-  static constexpr int kTolerated = 3;
-
-  void clear() { failures_.clear(); }
-  // Without a peer the reporter blames itself. True when the edge has failed kTolerated times.
-  bool record(const IslandId& reporter, const std::optional<IslandId>& peer);
-
- private:
-  std::map<std::pair<IslandId, IslandId>, int> failures_;
 };
 
 }  // namespace atl

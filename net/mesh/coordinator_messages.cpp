@@ -112,8 +112,8 @@ void RoundCoordinator::on(const IslandRemoved& event) {
   trust_.agreement().unseat(event.island);
   state_.forget_holder(event.island);
   forget_expected(event.island);
-  links_.bad_edges().forget(event.island);
-  trust_.forget_norms(event.island);
+  links_.forget_removed(event.island);
+  trust_.forget_work(event.island);
   if (was_here) turn_.act(CloseConnection{event.island});
 }
 

@@ -16,11 +16,10 @@
 #include <vector>
 
 #include "net/base/id.h"
+#include "net/mesh/edge_failures.h"
 #include "net/wire/mesh.h"
 
 namespace atl {
-
-using IslandPair = std::pair<IslandId, IslandId>;  // the smaller id first
 
 class DigestInquiry {
  public:

@@ -15,9 +15,14 @@ InnerPhase::InnerPhase(CoordinatorTurn& turn, Membership& members, MeshLinks& li
       fetch_wait_(turn_.run().lost_after) {}
 
 std::vector<MeshIsland*> InnerPhase::trainers_after(const OpenRound* before) const {
+  std::vector<IslandId> ids;
+  for (const auto& [id, island] : members_.islands()) {
+    if (island.trains() && (before == nullptr || before->parts().is_through(id))) ids.push_back(id);
+  }
+  const std::set<IslandId> sit_out = members_.debtors(ids);
   std::vector<MeshIsland*> trainers;
-  for (auto& [id, island] : members_.islands()) {
-    if (island.trains() && (before == nullptr || before->parts().is_through(id))) trainers.push_back(&island);
+  for (const IslandId& id : ids) {
+    if (!sit_out.contains(id)) trainers.push_back(members_.find(id));
   }
   return trainers;
 }

@@ -21,7 +21,8 @@ void LinkMatrix::report(const LinkMeasurement& measurement, Clock::time_point no
   if (from == to || !std::isfinite(rate) || rate <= 0 || rate > kFastestBelieved) return;
   if (!std::isfinite(rtt) || rtt < 0 || rtt > kLongestRtt) return;
   if (loss && !(*loss >= 0 && *loss <= 1)) return;
-  if (const auto found = deaths_.find(std::minmax(from, to)); found != deaths_.end()) found->second.over = true;
+  const auto dead = deaths_.find(std::minmax(from, to));
+  if (dead != deaths_.end() && !dead->second.firmly) dead->second.over = true;
   const Entry* known = find(from, to, now);
   Entry next = known != nullptr ? *known : Entry{};
   if (rtt > 0) next.rtt_seconds = rtt;
@@ -54,11 +55,12 @@ void LinkMatrix::carried(const IslandId& from, const IslandId& to, double bytes_
   entries_[{from, to}] = next;
 }
 
-void LinkMatrix::declare_dead(const IslandId& a, const IslandId& b, Clock::time_point now) {
+void LinkMatrix::declare_dead(const IslandId& a, const IslandId& b, Clock::time_point now, Clock::duration dead_for,
+                              bool firmly) {
   if (a == b) return;
   const auto [known, first] = deaths_.try_emplace(std::minmax(a, b));
   const bool again = !first && known->second.over && now - known->second.when <= kDeadFor;
-  known->second = {now, false, again};
+  known->second = {now, dead_for, firmly, false, again};
 }
 
 void LinkMatrix::revive() {
@@ -76,7 +78,6 @@ void LinkMatrix::set_dialable(const IslandId& island, bool dialable) {
 void LinkMatrix::forget(const IslandId& island) {
   const auto concerns = [&](const auto& entry) { return entry.first.first == island || entry.first.second == island; };
   std::erase_if(entries_, concerns);
-  std::erase_if(deaths_, concerns);
   undialable_.erase(island);
 }
 
@@ -100,7 +101,9 @@ bool LinkMatrix::have_met(const IslandId& a, const IslandId& b, Clock::time_poin
 
 const LinkMatrix::Death* LinkMatrix::death(const IslandId& a, const IslandId& b, Clock::time_point now) const {
   const auto found = deaths_.find(std::minmax(a, b));
-  if (found == deaths_.end() || found->second.over || now - found->second.when > kDeadFor) return nullptr;
+  if (found == deaths_.end() || found->second.over || now - found->second.when > found->second.lasts) {
+    return nullptr;
+  }
   return &found->second;
 }
 

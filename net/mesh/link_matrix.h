@@ -51,8 +51,13 @@ class LinkMatrix {
   void report(const LinkMeasurement& measurement, Clock::time_point now);
   // So much for long, and no more: what was measured before counts no more, and the next measurement alone.
   void carried(const IslandId& from, const IslandId& to, double bytes_per_second, Clock::time_point now);
-  void declare_dead(const IslandId& a, const IslandId& b, Clock::time_point now);  // until kDeadFor or a measurement
-  void revive();                                                                   // what is dead may be tried again
+  // For so long, or until a measurement; `firmly`: whatever its ends say to have measured.
+  void declare_dead(const IslandId& a, const IslandId& b, Clock::time_point now, Clock::duration dead_for = kDeadFor,
+                    bool firmly = false);
+  void revive();  // what is dead may be tried again
+  bool is_dead(const IslandId& a, const IslandId& b, Clock::time_point now) const {
+    return death(a, b, now) != nullptr;
+  }
   void set_dialable(const IslandId& island, bool dialable);  // taken to be until it is said not to be
   bool dialable(const IslandId& island) const { return !undialable_.contains(island); }
   void forget(const IslandId& island);
@@ -85,15 +90,14 @@ class LinkMatrix {
 
   struct Death {
     Clock::time_point when;
+    Clock::duration lasts;
+    bool firmly = false;
     bool over = false;   // it was measured since
     bool again = false;  // it had been measured after another death, not long before this one
   };
 
   const Entry* find(const IslandId& from, const IslandId& to, Clock::time_point now) const;
   const Death* death(const IslandId& a, const IslandId& b, Clock::time_point now) const;  // of a dead edge
-  bool is_dead(const IslandId& a, const IslandId& b, Clock::time_point now) const {
-    return death(a, b, now) != nullptr;
-  }
 
   std::map<Edge, Entry> entries_;
   std::map<Edge, Death> deaths_;  // the last of each; by (smaller, larger) id

@@ -12,6 +12,10 @@ constexpr std::chrono::hours kLongestPause{7 * 24};  // then its place is free
 
 }  // namespace
 
+// A round's grace at once, and what it takes to find that an island is gone.
+Membership::Membership(CoordinatorTurn& turn)
+    : turn_(turn), budget_(turn.run().straggler_grace + turn.run().dead_after) {}
+
 MeshIsland* Membership::find(const IslandId& id) {
   const auto found = islands_.find(id);
   return found == islands_.end() ? nullptr : &found->second;
@@ -69,6 +73,10 @@ Membership::Entered Membership::enter(const IslandConnected& event) {
   const bool is_new = !islands_.contains(id);
   MeshIsland& island = islands_[id];
   const bool moved = island.entry.address != event.entry.address;
+  if (const auto before = gone_.find(id); before != gone_.end()) {
+    island.conduct = before->second;
+    gone_.erase(before);
+  }
   island.entry = event.entry;
   island.connected = true;
   island.paused = false;
@@ -92,6 +100,7 @@ void Membership::leave(MeshIsland& island) {
 }
 
 void Membership::erase(const IslandId& id) {
+  if (const MeshIsland* island = find(id)) gone_[id] = island->conduct;
   islands_.erase(id);
   roster_changed_ = true;
 }
@@ -118,6 +127,22 @@ std::vector<IslandId> Membership::lost() const {
     if (!island.connected && away > kept) islands.push_back(id);
   }
   return islands;
+}
+
+std::set<IslandId> Membership::debtors(const std::vector<IslandId>& trainers) const {
+  std::vector<IslandId> owing;
+  if (islands_.size() < 3) return {};  // of two nobody can tell which one holds the other up
+  for (const IslandId& id : trainers) {
+    if (budget_.owes(id)) owing.push_back(id);
+  }
+  std::ranges::stable_sort(owing, {}, [this](const IslandId& id) { return budget_.left(id); });
+  const std::size_t stay = std::max<std::size_t>(turn_.run().quorum, (trainers.size() + 1) / 2);
+  owing.resize(std::min(owing.size(), trainers.size() - std::min(stay, trainers.size())));
+  return {owing.begin(), owing.end()};
+}
+
+double Membership::seconds_in_debt(const IslandId& island) const {
+  return Seconds(budget_.until_paid(island, count_here())).count();
 }
 
 // ---- the roster

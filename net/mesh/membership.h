@@ -3,11 +3,13 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "net/base/result.h"
 #include "net/mesh/coordinator_turn.h"
+#include "net/mesh/delay_budget.h"
 #include "net/mesh/mesh_island.h"
 
 namespace atl {
@@ -16,7 +18,7 @@ class Membership {
  public:
   using Islands = std::map<IslandId, MeshIsland>;
 
-  explicit Membership(CoordinatorTurn& turn) : turn_(turn) {}
+  explicit Membership(CoordinatorTurn& turn);
 
   Islands& islands() { return islands_; }
   const Islands& islands() const { return islands_; }
@@ -47,6 +49,14 @@ class Membership {
   bool is_overdue(const MeshIsland& island) const;
   std::vector<IslandId> lost() const;  // away for longer than a place is kept
 
+  // What the others may wait for each.
+  DelayBudget& budget() { return budget_; }
+  const DelayBudget& budget() const { return budget_; }
+  // Which of these that train owe others more than they have saved, and can be done without: most of them stay, and the
+  // quorum.
+  std::set<IslandId> debtors(const std::vector<IslandId>& trainers) const;
+  double seconds_in_debt(const IslandId& island) const;  // from now on, as many as are here now
+
   HubRoster roster() const;
   void note_change() { roster_changed_ = true; }
   void send_roster();             // to all that are here
@@ -59,6 +69,8 @@ class Membership {
  private:
   CoordinatorTurn& turn_;
   Islands islands_;
+  std::map<IslandId, Conduct> gone_;  // of those that left
+  DelayBudget budget_;
   bool roster_changed_ = false;  // since it was sent to all
   Clock::time_point roster_sent_;
 };

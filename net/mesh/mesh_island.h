@@ -10,6 +10,14 @@
 
 namespace atl {
 
+// What an island has done so far, which it does not leave behind by leaving. Since the hub started.
+struct Conduct {
+  int wrong_recoveries = 0;   // in a row
+  int non_finite_rounds = 0;  // in a row
+  int strikes = 0;            // rounds in a row that left its work out, for what it gave or said
+  std::uint32_t rounds_accepted = 0;
+};
+
 struct MeshIsland {
   // Recovering: does not hold the committed outer state (or nobody has confirmed yet that it does).
   enum class Standing { kRecovering, kTraining };
@@ -29,13 +37,11 @@ struct MeshIsland {
   std::optional<OuterStep> told_to_recover;  // which outer state it was last told to fetch or make
   bool recovers_from_store = false;          // was told to: nobody that was here held it
   std::string recovered_hash;                // what it now says to hold of the committed outer step; empty: nothing yet
-  int wrong_recoveries = 0;                  // in a row
   std::optional<Clock::time_point> left_behind_since;  // it was in no commit since
 
-  int non_finite_rounds = 0;  // in a row
-  int strikes = 0;            // rounds in a row that left its work out, for what it gave or said
-  std::string left_out_for;   // why; empty: it takes part
-  std::string noticed;        // what it was told last (HubNotice)
+  Conduct conduct;
+  std::string left_out_for;  // why its work was left out; empty: it takes part
+  std::string noticed;       // what it was told last (HubNotice)
   std::vector<HeldState> durable;
   std::optional<OuterStep> told_safe;            // HubSafe, since it came
   std::optional<HubNeighbours> told_neighbours;  // since it came, and since the last attempt
@@ -43,7 +49,6 @@ struct MeshIsland {
   bool dials_ahead = false;
   std::optional<HeldWork> work;      // with which it came
   std::optional<HeldState> claimed;  // the outer state that it last said to hold, whatever that is worth
-  std::uint32_t rounds_accepted = 0;
   std::optional<IslandHeartbeat> heartbeat;
 
   const IslandId& id() const { return entry.id; }

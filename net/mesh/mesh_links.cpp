@@ -1,6 +1,7 @@
 #include "net/mesh/mesh_links.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 namespace atl {
@@ -51,8 +52,46 @@ void MeshLinks::report(const IslandId& island, const IslandLinkReport& report, c
   }
 }
 
+bool MeshLinks::edge_failed(const IslandPair& edge, const Membership& all) {
+  const auto is_proven = [&](const IslandId& id) {
+    const MeshIsland* island = all.find(id);
+    return island != nullptr && island->conduct.rounds_accepted > 0;
+  };
+  const auto& [a, b] = edge;
+  std::optional<IslandId> unproven;
+  if (is_proven(a) != is_proven(b)) unproven = is_proven(a) ? b : a;
+  return failures_.failed(a, b, turn_.now(), unproven);
+}
+
 RingChoice MeshLinks::choose(std::vector<AttemptMember> members) const {
-  return choose_ring(std::move(members), matrix_, last_order_, turn_.now());
+  std::ranges::sort(members, std::ranges::greater(), &AttemptMember::id);
+  std::ranges::stable_sort(members, {}, [&](const AttemptMember& member) {
+    return std::pair(!failures_.is_its_turn(member.id, turn_.now()), member.tokens);
+  });
+  std::vector<IslandId> first_out;
+  for (const AttemptMember& member : members) first_out.push_back(member.id);
+  const std::vector<IslandId> apart =
+      sums_hop_by_hop(wire_for(members)) ? std::vector<IslandId>() : take_apart(members);
+  RingChoice choice = choose_ring(std::move(members), matrix_, last_order_, turn_.now(), first_out);
+  choice.sits_out.insert(choice.sits_out.end(), apart.begin(), apart.end());
+  return choice;
+}
+
+// Everybody needs everybody: of each edge that is dead one end is taken out, that with more of them or the first.
+std::vector<IslandId> MeshLinks::take_apart(std::vector<AttemptMember>& members) const {
+  std::vector<IslandId> apart;
+  while (true) {
+    const auto dead_edges = [&](const AttemptMember& member) {
+      const auto is_dead = [&](const AttemptMember& other) {
+        return matrix_.is_dead(member.id, other.id, turn_.now());
+      };
+      return std::ranges::count_if(members, is_dead);
+    };
+    const auto most = std::ranges::max_element(members, {}, dead_edges);  // the first of several
+    if (most == members.end() || dead_edges(*most) == 0) return apart;
+    apart.push_back(most->id);
+    members.erase(most);
+  }
 }
 
 void MeshLinks::use(const std::vector<AttemptMember>& order) {
@@ -112,8 +151,19 @@ bool MeshLinks::avoid_edge(const IslandPair& edge, std::vector<AttemptMember> me
   LinkMatrix without = matrix_;
   without.declare_dead(edge.first, edge.second, turn_.now());
   if (!choose_ring(std::move(members), without, {}, turn_.now()).sits_out.empty()) return false;
-  matrix_ = std::move(without);
+  declare_dead(edge.first, edge.second);
   return true;
+}
+
+// The first time what its ends measure revives it: honest links fail and come back. Not so of one that died again.
+void MeshLinks::declare_dead(const IslandId& a, const IslandId& b) {
+  const Clock::duration rest = failures_.rest(a, b, turn_.now());
+  matrix_.declare_dead(a, b, turn_.now(), rest, /*firmly=*/failures_.rests_again(a, b));
+}
+
+void MeshLinks::forget_removed(const IslandId& island) {
+  bad_edges_.forget(island);
+  failures_.forget(island);
 }
 
 }  // namespace atl

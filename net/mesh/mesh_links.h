@@ -35,7 +35,8 @@ class MeshLinks {
   // Islands may be measuring links, which are to be idle.
   bool probes() const { return turn_.now() < probes_until_; }
 
-  // An attempt's ring. Whoever is in `sits_out` is to be left out, and the ring chosen anew.
+  // An attempt's ring. Whoever is in `sits_out` is to be left out, and the ring chosen anew. Where somebody must be,
+  // that is an island whose turn it is (EdgeFailures), then the one with the fewest tokens.
   RingChoice choose(std::vector<AttemptMember> members) const;
   void use(const std::vector<AttemptMember>& order);  // the next choice compares with it
   std::vector<double> known_rates(const std::vector<AttemptMember>& order) const;
@@ -53,13 +54,25 @@ class MeshLinks {
   void direct_failed();
   void direct_worked();
 
+  // An attempt failed at this edge. True: too often of late.
+  bool edge_failed(const IslandPair& edge, const Membership& all);
+  // An island of so many whose edges to more of them failed than may be liars.
+  bool is_at_fault(const IslandId& island, std::size_t islands) const {
+    return failures_.is_at_fault(island, islands, turn_.now());
+  }
   // False, and the edge is as before, when no ring of all members does without it.
   bool avoid_edge(const IslandPair& edge, std::vector<AttemptMember> members, WireFormat wire);
-  void declare_dead(const IslandId& a, const IslandId& b) { matrix_.declare_dead(a, b, turn_.now()); }
+  // It rests, and where no ring does without it one of its ends sits out: by turns, round by round.
+  void declare_dead(const IslandId& a, const IslandId& b);
+  bool is_dead(const IslandId& a, const IslandId& b) const { return matrix_.is_dead(a, b, turn_.now()); }
+  void sat_out(const IslandId& island) { failures_.sat_out(island, turn_.now()); }
   void revive() { matrix_.revive(); }
   BadEdges& bad_edges() { return bad_edges_; }
+  void forget_removed(const IslandId& island);  // by the run's operator
 
  private:
+  std::vector<IslandId> take_apart(std::vector<AttemptMember>& members) const;
+
   CoordinatorTurn& turn_;
   LinkMatrix matrix_;
   std::vector<IslandId> last_order_;  // of the last attempt
@@ -68,7 +81,8 @@ class MeshLinks {
   Clock::time_point direct_again_at_{};
   std::uint64_t reports_ = 0;
   Clock::time_point probes_until_{};
-  BadEdges bad_edges_;  // of all rounds since the hub started
+  EdgeFailures failures_;  // of all rounds since the hub started
+  BadEdges bad_edges_;     // likewise
 };
 
 }  // namespace atl

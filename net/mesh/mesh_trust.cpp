@@ -23,8 +23,9 @@ MeshTrust::MeshTrust(CoordinatorTurn& turn, const CoordinatorMemory& memory)
   hash_persisted_ = agreement_.agreed().has_value();
 }
 
-void MeshTrust::forget_norms(const IslandId& island) {
+void MeshTrust::forget_work(const IslandId& island) {
   for (NormWatch& norms : norms_) norms.forget(island);
+  work_.forget(island);
 }
 
 // ---- the committed outer state

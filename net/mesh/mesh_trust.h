@@ -1,5 +1,6 @@
 // What of the islands' words is believed: which outer state the last commit made (HashAgreement), whose norm is within
-// bounds (NormWatch), which validation losses count, and whether they say that the state is spoiled (ValidationWatch);
+// bounds (NormWatch), whether averages are what their members say that they gave, and whose work goes against the
+// others' (WorkWatch), which validation losses count, and whether they say that the state is spoiled (ValidationWatch);
 // which answers to the run's tasks count (EvaluationBook).
 // One thread; owned by the RoundCoordinator.
 #pragma once
@@ -15,6 +16,7 @@
 #include "net/mesh/hash_agreement.h"
 #include "net/mesh/norm_watch.h"
 #include "net/mesh/validation_watch.h"
+#include "net/mesh/work_watch.h"
 
 namespace atl {
 
@@ -39,7 +41,9 @@ class MeshTrust {
   // ---- the work
   // Of a fragment: those of an embedding say nothing of a block's.
   NormWatch& norms(FragmentId fragment) { return norms_.at(fragment.value); }
-  void forget_norms(const IslandId& island);
+  WorkWatch& work() { return work_; }
+  const WorkWatch& work() const { return work_; }
+  void forget_work(const IslandId& island);
 
   // ---- validations
   ValidationWatch& validation() { return validation_; }
@@ -67,6 +71,7 @@ class MeshTrust {
   bool compared_ = false;  // its result was published
   std::map<OuterStep, std::string> state_hashes_;
   std::vector<NormWatch> norms_;  // by fragment
+  WorkWatch work_;
   ValidationWatch validation_;
   EvaluationBook evaluation_;
   std::optional<ValidatedState> spoiled_;

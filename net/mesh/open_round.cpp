@@ -16,6 +16,8 @@ constexpr int kMostNonFiniteRounds = 3;  // in a row
 // The norm of an average may exceed the mean of its parts' norms by what quantising adds; with error feedback, by what
 // earlier rounds still owe, too.
 constexpr double kNormSlack = 1.1, kNormSlackWithFeedback = 3;
+// What an island holds that found the average larger than its parts can be; no digest, which is hex.
+const std::string kTooLarge = "too large";
 
 }  // namespace
 
@@ -24,6 +26,7 @@ OpenRound::OpenRound(OuterStep round, const RoundSurroundings& with, Attempt las
       turn_(with.turn),
       members_(with.members),
       links_(with.links),
+      trust_(with.trust),
       verdicts_(with.verdicts),
       parts_(round, with.turn, with.members, with.links, with.leases),
       blame_(with.turn, with.members, with.links, with.trust, parts_, with.verdicts),
@@ -50,21 +53,27 @@ void OpenRound::said(MeshIsland& island, const IslandReady& message) {
                                            message.tokens, message.round.value));
   }
   if (!std::isfinite(message.norm_over_steps) || message.norm_over_steps < 0 || !is_loss(message.mean_loss_nats)) {
-    if (++island.non_finite_rounds < kMostNonFiniteRounds) return verdicts_.start_recovering(island.id());
+    if (++island.conduct.non_finite_rounds < kMostNonFiniteRounds) return verdicts_.start_recovering(island.id());
     return verdicts_.send_away(
         island.id(), ErrorCode::kNonFinite,
         "its pseudo-gradient was not finite three times in a row; check the machine's memory and GPUs");
   }
   if (message.tokens == 0) return;
-  island.non_finite_rounds = 0;
+  island.conduct.non_finite_rounds = 0;
   part.ready = message;
 }
 
 void OpenRound::said(const MeshIsland& island, const IslandHave& message) {
   if (!attempt_ || message.attempt != attempt_->number()) return;
+  words_.add(island.id(), message);
+  holds(island.id(), message.digest);
+}
+
+// `digest`: or kTooLarge, in place of one.
+void OpenRound::holds(const IslandId& island, const std::string& digest) {
   const auto now = turn_.now();
   const auto grace = turn_.run().straggler_grace;
-  attempt_->have(island.id(), message.digest);
+  attempt_->have(island, digest);
   // The first one's word leaves nobody behind, for it may be lying; but it bounds how long the attempt may take.
   if (!stall_due_) stall_due_ = now + grace * (1 << std::min(stalled_attempts_, kMostStallDoublings));
   if (!average_due_ && attempt_->most_trainers_have_it()) average_due_ = now + grace;
@@ -78,13 +87,12 @@ void OpenRound::said(const MeshIsland& island, const IslandAttemptFailed& messag
     return kept_->report(id, message.whole_buckets);
   }
   if (!attempt_ || message.attempt != attempt_->number() || !attempt_->live().contains(id)) return;
-  ++reported_failures_;
-  if (message.too_large) {
-    const std::string reason = fmt::format("{} holds an average that is larger than its parts can be", id.value);
-    fail_attempt(reason, retry_delay());
-    kept_.reset();
-    return blame_.search_for_liar({}, reason);
+  if (message.too_large) return holds(id, kTooLarge);  // a word on the bytes that all hold, which the others judge, too
+  if (attempt_->is_held_by_most_that_are_honest()) {   // its work is in it
+    blame_.note_broken_edge(*attempt_, schedule_, id, message);
+    return verdicts_.start_recovering(id);
   }
+  ++reported_failures_;
   fail_attempt(fmt::format("{}: {}", id.value, message.reason), retry_delay());
   kept_->report(id, message.whole_buckets);
   blame_.report(id, message);
@@ -136,7 +144,10 @@ void OpenRound::settle_attempt() {
   end_what_stalls();
   end_what_is_held_up();
   settle_inquiry();
-  if (kept_ && (kept_->complete() || turn_.now() >= kept_due_)) blame_.judge();
+  if (kept_ && (kept_->complete() || turn_.now() >= kept_due_)) {
+    blame_.judge();
+    if (blame_.found_who_held_up()) held_up_attempts_ = 0;
+  }
 }
 
 void OpenRound::settle_parts() {
@@ -151,8 +162,8 @@ void OpenRound::settle_parts() {
 // cannot agree.
 void OpenRound::promote_receivers() {
   if (attempt_ || parts_.expects_anybody()) return;
-  const std::uint32_t quorum = turn_.run().quorum;
-  if (parts_.count_trainers() < quorum && parts_.take_back()) {
+  const std::size_t quorum = turn_.run().quorum;
+  if (parts_.count_trainers() < std::max(quorum, parts_.least_members()) && parts_.take_back()) {
     stalled_attempts_ = 0;
     blame_.forget_edges();
   }
@@ -173,6 +184,7 @@ void OpenRound::promote_receivers() {
 }
 
 void OpenRound::close(const std::set<IslandId>& averaged) {
+  charge_for_failure();
   attempt_.reset();
   inquiry_.reset();
   kept_.reset();
@@ -197,18 +209,28 @@ void OpenRound::open_attempt() {
   if (attempt_ || now < retry_at_ || !verdicts_.may_average()) return;
   if (kept_ && !kept_->complete() && now < kept_due_) return;
   for (const auto& [id, island] : members_.islands()) {  // connected, and answers nothing
-    if (stalled_attempts_ > 0 && kept_ && kept_->awaits(id)) parts_.of(id).sits_out = true;
+    if (!kept_ || !kept_->awaits(id)) continue;
+    blame_.note_fault(id);
+    if (stalled_attempts_ > 0) parts_.keep_out(id);
   }
+  charge_for_failure();
+  const std::vector<IslandId> awaited = parts_.awaited();
   const auto& grace_ends = parts_.grace_ends();
-  if (parts_.is_somebody_awaited() && (!grace_ends || now < *grace_ends)) return;
+  if (!awaited.empty() && (!grace_ends || (now < *grace_ends && may_wait_for(awaited)))) return;
+  waits_since_.reset();
+  blame_.leave_out_debtors();
   blame_.leave_out_the_large();
   std::vector<AttemptMember> members = parts_.ready_members();
   const auto trainers = static_cast<std::size_t>(std::ranges::count_if(members, trained));
-  if (trainers == 0 || trainers < turn_.run().quorum) return;
+  if (trainers < parts_.least_members()) return;
   blame_.leave_out_suspect(members);
+  trust_.work().leave_out(round_, turn_.run().quorum, members);
   RingChoice ring = links_.choose(std::move(members));
   if (!ring.sits_out.empty()) {
-    for (const IslandId& id : ring.sits_out) parts_.of(id).sits_out = true;
+    for (const IslandId& id : ring.sits_out) {
+      parts_.keep_out(id);
+      links_.sat_out(id);
+    }
     return open_attempt();
   }
   links_.use(ring.order);  // as chosen, not as turned
@@ -218,13 +240,35 @@ void OpenRound::open_attempt() {
   begin_attempt(std::move(ring.order));
 }
 
+// What an attempt that failed cost, until the next may begin, is on the account of whom it failed for.
+void OpenRound::charge_for_failure() {
+  if (!failing_since_) return;
+  const Clock::duration cost = turn_.now() - *std::exchange(failing_since_, std::nullopt);
+  // What happens to half of them at once is no fault of theirs.
+  if (2 * blame_.at_fault().size() >= members_.count_here()) return;
+  for (const IslandId& id : blame_.at_fault()) members_.budget().charge(id, cost);
+}
+
+// The others wait for these, on the account of each. False: nothing is left on any.
+bool OpenRound::may_wait_for(const std::vector<IslandId>& late) {
+  const auto now = turn_.now();
+  const Clock::duration waited = now - std::exchange(waits_since_, now).value_or(now);
+  DelayBudget& budget = members_.budget();
+  bool any = false;
+  for (const IslandId& id : late) {
+    if (!budget.is_spent(id)) budget.charge(id, std::min(waited, budget.left(id)));
+    any = any || !budget.is_spent(id);
+  }
+  return any;
+}
+
 void OpenRound::begin_attempt(std::vector<AttemptMember> order) {
   last_attempt_ = Attempt{last_attempt_.value + 1};
   HubAttempt message{round_, last_attempt_, std::move(order)};
   message.fragment = fragment();
   message.wire = links_.wire_for(message.order);
   const bool same_wire = message.wire == std::exchange(wire_, message.wire);
-  if (kept_ && same_wire) message.final_buckets = kept_->held_by(message.order);
+  if (kept_ && same_wire && !trust_.work().is_overdue()) message.final_buckets = kept_->held_by(message.order);
   if (!by_ring_) message.schedule = links_.choose_schedule(message.order, bytes_to_average(message), message.wire);
   schedule_ = message.schedule;
   attempt_.emplace(last_attempt_, message.order);
@@ -234,9 +278,12 @@ void OpenRound::begin_attempt(std::vector<AttemptMember> order) {
   message.edge_bytes_per_second = links_.known_rates(message.order);
   message.norm_limit = norm_limit(message.order);
   attempt_keeps_buckets_ = std::ranges::find(message.final_buckets, true) != message.final_buckets.end();
+  words_ = {};
+  is_looked_into_ = false;
   kept_.reset();
   members_.send_roster_if_changed();  // where the members are
   attempt_began_ = turn_.now();
+  waits_since_.reset();
   longest_ = longest(message);
   for (const AttemptMember& member : attempt_->order()) turn_.send(member.id, message);
 }
@@ -284,11 +331,37 @@ double OpenRound::norm_limit(const std::vector<AttemptMember>& members) const {
 // liar's doing. They average anew.
 bool OpenRound::is_decided() const {
   if (!attempt_ || inquiry_ || attempt_->outcome() != OpenAttempt::Outcome::kAgreed) return false;
+  if (attempt_->digest() == kTooLarge) return false;
   const auto lives = [this](const AttemptMember& member) {
     return trained(member) && attempt_->live().contains(member.id);
   };
   const auto trainers = static_cast<std::size_t>(std::ranges::count_if(attempt_->order(), lives));
   return attempt_->most_trainers_live() && trainers >= turn_.run().quorum;
+}
+
+// Whether the average is what its members gave, and nobody's work goes against the others'; else the attempt fails.
+bool OpenRound::is_sound() {
+  if (std::exchange(is_looked_into_, true)) return true;
+  if (attempt_keeps_buckets_) {
+    trust_.work().note_kept(words_);
+    return true;
+  }
+  const auto fault = trust_.work().find_fault(round_, attempt_->order(), left_out_of(attempt_->order()), words_, wire_);
+  if (!fault) return true;
+  fail_attempt(fault->reason, {});
+  kept_.reset();
+  if (fault->is_hopeless) blame_.search_for_liar({}, fault->reason);
+  return false;
+}
+
+// Those that trained, and have no weight.
+std::set<IslandId> OpenRound::left_out_of(const std::vector<AttemptMember>& members) const {
+  std::set<IslandId> islands;
+  for (const AttemptMember& member : members) {
+    const RoundPart& part = parts_.of(member.id);
+    if (!trained(member) && part.ready && part.ready->tokens > 0) islands.insert(member.id);
+  }
+  return islands;
 }
 
 bool OpenRound::has_work_of(const IslandId& island) const {
@@ -298,25 +371,41 @@ bool OpenRound::has_work_of(const IslandId& island) const {
 void OpenRound::decide() {
   if (!attempt_ || inquiry_) return;
   if (is_decided()) {
-    if (verdicts_.may_commit(round_)) verdicts_.commit(*this);
+    if (is_sound() && verdicts_.may_commit(round_)) verdicts_.commit(*this);
     return;
   }
+  const bool differ = attempt_->outcome() == OpenAttempt::Outcome::kDiffer;
+  const auto& held = attempt_->held_by_most();
+  if (held == kTooLarge || (differ && !held && attempt_->holds(kTooLarge))) return refuse_too_large();
+  if (differ && held) return inquire();
   if (attempt_->has_lost_a_member()) {
-    std::string lost;
+    std::vector<IslandId> lost;
     for (const AttemptMember& member : attempt_->order()) {
-      if (!attempt_->live().contains(member.id)) lost += (lost.empty() ? "" : ", ") + member.id.value;
+      if (!attempt_->live().contains(member.id)) lost.push_back(member.id);
     }
-    return fail_attempt(lost + " was lost", {});
+    fail_attempt(members_.names(lost) + " was lost", {});
+    for (const IslandId& id : lost) blame_.note_fault(id);
+    return;
   }
-  if (attempt_->outcome() == OpenAttempt::Outcome::kDiffer) inquire();
+  if (differ) inquire();
+}
+
+// More than half found so, or nobody can tell: somebody gave more than it said.
+void OpenRound::refuse_too_large() {
+  const std::string reason = "its average is larger than its parts can be";
+  ++reported_failures_;
+  fail_attempt(reason, retry_delay());
+  kept_.reset();
+  blame_.search_for_liar({}, reason);
 }
 
 // A member that others have finished with, and that neither has the average nor says why, does not hold them up for
 // ever.
 void OpenRound::leave_laggards_behind() {
   if (!attempt_ || inquiry_ || is_decided()) return;
-  if (!average_due_ || turn_.now() < *average_due_) return;
+  if (!average_due_) return;
   const std::vector<IslandId> laggards = attempt_->still_averaging();
+  if (turn_.now() < *average_due_ && may_wait_for(laggards)) return;
   for (const IslandId& id : laggards) {
     attempt_->lose(id);
     turn_.send(id, abort_of(attempt_->number(), "the others have finished long ago"));
@@ -364,7 +453,8 @@ void OpenRound::look_for_who_holds_up() {
 // Its members hold different averages: each is asked for its bytes, chunk by chunk.
 void OpenRound::inquire() {
   inquiry_.emplace(attempt_->number(), attempt_->order(), attempt_->live(), schedule_);
-  inquiry_due_ = turn_.now() + turn_.run().dead_after;
+  inquired_at_ = turn_.now();
+  inquiry_due_ = inquired_at_ + turn_.run().dead_after;
   for (const IslandId& id : attempt_->live()) turn_.send(id, HubShowChunks{round_, attempt_->number(), fragment()});
 }
 
@@ -372,6 +462,8 @@ void OpenRound::settle_inquiry() {
   if (!inquiry_ || (!inquiry_->complete() && turn_.now() < inquiry_due_)) return;
   const DigestInquiry inquiry = *std::exchange(inquiry_, std::nullopt);
   if (!attempt_ || attempt_->number() != inquiry.attempt()) return;
+  for (const IslandId& id : inquiry.silent()) members_.budget().charge(id, turn_.now() - inquired_at_);
+  if (attempt_->held_by_most()) return leave_outvoted_behind(inquiry);
   ++reported_failures_;
   if (schedule_ == Schedule::kDirect) links_.direct_failed();
   if (attempt_keeps_buckets_) {
@@ -387,6 +479,24 @@ void OpenRound::settle_inquiry() {
   blame_.search_for_liar(likely, "the members hold different averages");
 }
 
+// What most hold is the average: it is committed, and the others fetch it. Their work is in it.
+void OpenRound::leave_outvoted_behind(const DigestInquiry& inquiry) {
+  const std::vector<IslandId> outvoted = attempt_->outvoted();
+  // What an attempt before this one made was not shown.
+  const bool shows_all = !attempt_keeps_buckets_;
+  if (shows_all) {
+    (void)blame_.likely_liars(inquiry, *attempt_);
+    blame_.change_neighbours(inquiry.bad_edges());
+  }
+  for (const IslandId& id : outvoted) {
+    attempt_->lose(id);
+    turn_.send(id, abort_of(attempt_->number(), "the others hold another average"));
+  }
+  decide();  // the round may be closed by now
+  for (const IslandId& id : outvoted) verdicts_.start_recovering(id);
+  if (shows_all) blame_.strike_the_outvoted(outvoted);
+}
+
 void OpenRound::fail_attempt(const std::string& reason, Clock::duration delay) {
   for (const IslandId& id : attempt_->live()) turn_.send(id, abort_of(attempt_->number(), reason));
   // The same bytes may go on round the ring, over edges that are known to work. Not for a death.
@@ -398,6 +508,8 @@ void OpenRound::fail_attempt(const std::string& reason, Clock::duration delay) {
   blame_.attempt_failed(attempt_->order(), wire_, schedule_);
   kept_due_ = turn_.now() + turn_.run().dead_after;
   parts_.average_failed();
+  failing_since_ = attempt_began_;
+  waits_since_.reset();
   attempt_.reset();
   stalls_since_.reset();
   inquiry_.reset();
@@ -428,11 +540,15 @@ PersistCommit OpenRound::account(const OpenAttempt& done, const HubCommit& commi
   if (schedule_ == Schedule::kDirect) links_.direct_worked();
   PersistCommit persist{commit, {}, Seconds(turn_.now() - parts_.began()).count(), 0};
   double loss_sum = 0, tokens = 0;
+  for (const auto& [id, why] : trust_.work().note_committed(round_, done.order(), left_out_of(done.order()))) {
+    turn_.publish(WorkLeftOut{id, round_, why});
+    if (MeshIsland* island = members_.find(id)) island->left_out_for = why;
+  }
   for (const AttemptMember& member : done.order()) {
     const LeaseRange lease = parts_.lease_of(member.id);
-    if (lease.sequences == 0) continue;
+    if (lease.sequences == 0 || !trained(member)) continue;
     persist.leases.push_back(lease);
-    if (MeshIsland* island = members_.find(member.id)) ++island->rounds_accepted;
+    if (MeshIsland* island = members_.find(member.id)) ++island->conduct.rounds_accepted;
     const RoundPart& part = parts_.of(member.id);
     if (!part.ready) continue;
     loss_sum += part.ready->mean_loss_nats * static_cast<double>(member.tokens);

@@ -83,15 +83,22 @@ class OpenRound {
  private:
   void promote_receivers();
   void open_attempt();
+  void charge_for_failure();
+  bool may_wait_for(const std::vector<IslandId>& late);
   void begin_attempt(std::vector<AttemptMember> order);
   double bytes_to_average(const HubAttempt& message) const;
   std::optional<Clock::duration> longest(const HubAttempt& message) const;
   double norm_limit(const std::vector<AttemptMember>& members) const;
+  void holds(const IslandId& island, const std::string& digest);
   void decide();
+  void refuse_too_large();
   bool is_decided() const;
+  bool is_sound();
+  std::set<IslandId> left_out_of(const std::vector<AttemptMember>& members) const;
   bool has_work_of(const IslandId& island) const;  // in an average that waits to be committed
   void inquire();
   void settle_inquiry();
+  void leave_outvoted_behind(const DigestInquiry& inquiry);
   void leave_laggards_behind();
   void end_what_stalls();
   void end_what_is_held_up();
@@ -106,6 +113,7 @@ class OpenRound {
   CoordinatorTurn& turn_;
   Membership& members_;
   MeshLinks& links_;
+  MeshTrust& trust_;
   MeshVerdicts& verdicts_;
   RoundParts parts_;
   RoundBlame blame_;
@@ -114,13 +122,17 @@ class OpenRound {
   std::optional<Clock::time_point> average_due_;  // of attempt_, since its first member held the average
   std::optional<Clock::time_point> stall_due_;    // of attempt_, since the first word that it is averaged
   Clock::time_point attempt_began_{};
-  std::optional<Clock::duration> longest_;         // that attempt_ may take; empty: not known
-  std::optional<Clock::time_point> stalls_since_;  // nothing but stalled attempts
-  bool attempt_keeps_buckets_ = false;             // attempt_ goes on from one that failed
-  WireFormat wire_;                                // of the last attempt
-  Schedule schedule_ = Schedule::kRing;            // of the same
-  bool by_ring_ = false;                           // a direct exchange failed in this round: attempts go round the ring
-  bool left_direct_ = false;                       // by the last attempt's failure
+  std::optional<Clock::time_point> failing_since_;  // an attempt failed that began then, and the next has not begun
+  std::optional<Clock::time_point> waits_since_;    // for some that are late, as far as it is accounted for
+  std::optional<Clock::duration> longest_;          // that attempt_ may take; empty: not known
+  std::optional<Clock::time_point> stalls_since_;   // nothing but stalled attempts
+  bool attempt_keeps_buckets_ = false;              // attempt_ goes on from one that failed
+  WorkWords words_;                                 // said in attempt_
+  bool is_looked_into_ = false;                     // attempt_, and found sound
+  WireFormat wire_;                                 // of the last attempt
+  Schedule schedule_ = Schedule::kRing;             // of the same
+  bool by_ring_ = false;      // a direct exchange failed in this round: attempts go round the ring
+  bool left_direct_ = false;  // by the last attempt's failure
   Attempt last_attempt_;
   std::vector<IslandId> last_members_;
   std::optional<KeptBuckets> kept_;  // of the last attempt, which failed
@@ -130,7 +142,7 @@ class OpenRound {
   int stalled_attempts_ = 0;
   int held_up_attempts_ = 0;
   std::optional<DigestInquiry> inquiry_;  // into attempt_, which waits for it
-  Clock::time_point inquiry_due_;
+  Clock::time_point inquired_at_, inquiry_due_;
 };
 
 // By round: those that are open, the oldest first.

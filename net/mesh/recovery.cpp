@@ -62,7 +62,7 @@ void Recovery::place_holder(MeshIsland& island, const std::string& hash) {
   }
   trust_.agreement().report(island.id(), hash);
   if (agreed) {
-    island.wrong_recoveries = 0;
+    island.conduct.wrong_recoveries = 0;
     island.standing = MeshIsland::Standing::kTraining;
     island.recovered_hash.clear();
   } else if (island.standing == MeshIsland::Standing::kRecovering) {
@@ -131,13 +131,13 @@ void Recovery::settle(MeshIsland& island) {
   if (island.recovered_hash == *agreed) {
     island.standing = MeshIsland::Standing::kTraining;
     island.recovered_hash.clear();
-    island.wrong_recoveries = 0;
+    island.conduct.wrong_recoveries = 0;
     return verdicts_.tell_parts(island.id());
   }
   if (!island.recovered_hash.empty()) {
     island.recovered_hash.clear();
     island.told_to_recover.reset();
-    if (++island.wrong_recoveries >= kWrongRecoveries) {
+    if (++island.conduct.wrong_recoveries >= kWrongRecoveries) {
       const bool is_initial = state_.committed().value == 0;
       return verdicts_.send_away(
           island.id(), ErrorCode::kCorrupt,
@@ -168,7 +168,7 @@ void Recovery::send_recover(MeshIsland& island) {
   // Made, not fetched; what lies in a store, or at the hub, is fetched from each other as soon as somebody has it.
   const bool from_peers = !turn_.run().initial_state.empty() && !sources.empty();
   const bool at_hub = committed.value == 0 && turn_.run().begins_at_hub();
-  if (committed.value == 0 && island.wrong_recoveries == 0 && !from_peers && !at_hub) {
+  if (committed.value == 0 && island.conduct.wrong_recoveries == 0 && !from_peers && !at_hub) {
     turn_.send(island.id(), HubInitialise{});
     island.told_to_recover = committed;
     return;

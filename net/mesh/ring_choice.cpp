@@ -22,7 +22,8 @@ std::vector<int> positions(const std::vector<IslandId>& ids, const std::vector<I
 }  // namespace
 
 RingChoice choose_ring(std::vector<AttemptMember> members, const LinkMatrix& links,
-                       const std::vector<IslandId>& previous, Clock::time_point now) {
+                       const std::vector<IslandId>& previous, Clock::time_point now,
+                       const std::vector<IslandId>& first_out) {
   std::ranges::sort(members, {}, &AttemptMember::id);
   std::vector<IslandId> ids;
   ids.reserve(members.size());
@@ -30,7 +31,10 @@ RingChoice choose_ring(std::vector<AttemptMember> members, const LinkMatrix& lin
   if (members.empty() || members.size() > kMaxRing || !links.knows(ids, now)) return {std::move(members), {}};
 
   RingQuestion question = links.question(ids, now);
-  for (std::size_t i = 0; i < members.size(); ++i) question.tokens[i] = members[i].tokens;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const auto place = std::ranges::find(first_out, ids[i]) - first_out.begin();
+    question.tokens[i] = first_out.empty() ? members[i].tokens : static_cast<std::uint64_t>(place);
+  }
   RingOrder best = order_ring(question);
   const std::vector<int> kept = positions(ids, previous);
   const bool keeps = best.sits_out.empty() && kept.size() > 1 &&

@@ -82,7 +82,7 @@ RingQuestion without(const RingQuestion& question, int island) {
 }
 
 // Who sits out when no ring holds all: of the ends of edges that cannot be, the first without whom there is a ring, by
-// tokens; when one does not suffice, the one with the fewest.
+// tokens; when one does not suffice, the one with the most such edges.
 int choose_to_sit_out(const RingQuestion& question) {
   std::vector<int> ends;
   for (int i = 0; i < question.islands; ++i) {
@@ -98,7 +98,13 @@ int choose_to_sit_out(const RingQuestion& question) {
   });
   const auto suffices = [&](int island) { return has_some_ring(without(question, island)); };
   const auto found = std::ranges::find_if(ends, suffices);
-  return found != ends.end() ? *found : ends.front();
+  if (found != ends.end()) return *found;
+  const auto strangers = [&](int island) {
+    int count = 0;
+    for (int other = 0; other < question.islands; ++other) count += question.may_be_neighbours(island, other) ? 0 : 1;
+    return count;
+  };
+  return *std::ranges::max_element(ends, {}, strangers);  // the first of several
 }
 
 }  // namespace

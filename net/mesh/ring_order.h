@@ -38,7 +38,7 @@ struct RingQuestion {
 
   int islands;
   std::vector<bool> dialable;         // from outside; either end of an edge may dial
-  std::vector<std::uint64_t> tokens;  // this round; who has fewer sits out when somebody must
+  std::vector<std::uint64_t> tokens;  // this round, or what stands for them; who has fewer sits out when somebody must
   std::vector<RingEdge> edges;        // by from * islands + to
 };
 

@@ -19,6 +19,7 @@ void RoundBlame::attempt_failed(const std::vector<AttemptMember>& order, WireFor
   failed_order_ = order;
   failed_wire_ = wire;
   failed_schedule_ = schedule;
+  at_fault_.clear();
   forget_reports();
 }
 
@@ -30,14 +31,24 @@ void RoundBlame::add_report(const IslandId& reporter, const IslandAttemptFailed&
   if (reports_) reports_->add(reporter, report);
 }
 
+void RoundBlame::note_broken_edge(const OpenAttempt& attempt, Schedule schedule, const IslandId& reporter,
+                                  const IslandAttemptFailed& report) {
+  failed_order_ = attempt.order();
+  failed_schedule_ = schedule;
+  if (report.peer && had_edge_with(reporter, *report.peer)) {
+    (void)edge_failed(std::minmax(reporter, *report.peer), /*at_first_hand=*/false);
+  }
+}
+
 void RoundBlame::report_held_up(Clock::duration lasted) {
   reports_.emplace();
   held_up_for_ = lasted;
+  found_who_held_up_ = false;
 }
 
 void RoundBlame::forget_edges() {
-  edges_.clear();
-  failed_edges_.clear();
+  own_failures_.clear();
+  taken_out_.clear();
 }
 
 // ---- edges
@@ -46,16 +57,34 @@ void RoundBlame::judge() {
   if (!reports_) return;
   const FailureReports reports = *std::exchange(reports_, std::nullopt);
   if (const auto lasted = std::exchange(held_up_for_, {})) return blame_who_held_up(reports, *lasted);
-  bool avoided = false;
-  for (const auto& [a, b] : reports.silent_edges()) avoided = avoid_edge(a, b) || avoided;
   const auto& [reporter, report] = reports.blamed(failed_schedule_);
   // Who accuses one with whom it had no edge accuses itself.
   const bool had_edge = report.peer && had_edge_with(reporter, *report.peer);
   // A death is no reason: the others exchange without it.
   const bool all_live = members_.is_here(reporter) && (!had_edge || members_.is_here(*report.peer));
   if (failed_schedule_ == Schedule::kDirect && all_live) links_.direct_failed();
-  if (!members_.contains(reporter) || avoided) return;
-  blame(reporter, had_edge ? report.peer : std::nullopt, report.reason);
+  const std::set<IslandPair> seen = seen_at_first_hand(reports);
+  for (const IslandPair& edge : seen) (void)edge_failed(edge, /*at_first_hand=*/true);
+  if (!seen.empty() || !members_.contains(reporter)) return;
+  if (!had_edge) return blame_itself(reporter, report.reason);
+  if (all_live) (void)edge_failed(std::minmax(reporter, *report.peer), /*at_first_hand=*/false);
+}
+
+// Edges that never stood, else those that were silent: of the peer that the first such report names, by whoever names
+// it, and those of which both ends say so. What else a member saw may have come of that.
+std::set<IslandPair> RoundBlame::seen_at_first_hand(const FailureReports& reports) const {
+  for (const FailureReports::Edges& edges : {reports.never_met(), reports.silent()}) {
+    std::set<IslandPair> seen;
+    std::optional<IslandId> named;
+    for (const auto& [reporter, peer] : edges) {
+      if (!had_edge_with(reporter, peer) || !members_.is_here(reporter) || !members_.is_here(peer)) continue;
+      if (!named) named = peer;
+      const bool by_both = std::ranges::find(edges, std::pair(peer, reporter)) != edges.end();
+      if (peer == *named || by_both) seen.insert(std::minmax(reporter, peer));
+    }
+    if (!seen.empty()) return seen;
+  }
+  return {};
 }
 
 bool RoundBlame::is_called_silent(const IslandId& island) const {
@@ -78,24 +107,32 @@ bool RoundBlame::avoid_edge(const IslandId& a, const IslandId& b) {
   return links_.avoid_edge({a, b}, parts_.ready_members(), failed_wire_);
 }
 
-// Both ends live and their edge does not: the next order avoids it; where none can, the end with fewer tokens sits the
-// round out (ARCHITECTURE.md, Blame).
-void RoundBlame::blame(const IslandId& reporter, const std::optional<IslandId>& peer, const std::string& reason) {
-  if (!edges_.record(reporter, peer)) return;
-  if (peer && members_.contains(*peer)) {
-    if (avoid_edge(reporter, *peer)) return;
-    links_.declare_dead(reporter, *peer);
+// Both ends live and their edge does not: the next order avoids it. At once where an end saw that nothing moved, or
+// that it never stood; that it was closed may be because the attempt's end was heard of. Where no order can, one end
+// sits the round out (ARCHITECTURE.md, Blame).
+bool RoundBlame::edge_failed(const IslandPair& edge, bool at_first_hand) {
+  const bool too_often = links_.edge_failed(edge, members_);
+  if (take_out_who_is_at_fault(edge)) {
+    links_.declare_dead(edge.first, edge.second);
+    return true;
   }
-  const IslandId loser = loser_of(reporter, peer);
-  parts_.of(loser).sits_out = true;
+  if ((at_first_hand || too_often) && avoid_edge(edge.first, edge.second)) return true;
+  if (too_often) links_.declare_dead(edge.first, edge.second);
+  return false;
+}
+
+void RoundBlame::blame_itself(const IslandId& id, const std::string& reason) {
+  at_fault_.insert(id);
+  if (++own_failures_[id] < EdgeFailures::kTolerated) return;
+  parts_.keep_out(id);
   const auto can_go_on = [this](const auto& entry) {
     const RoundPart& part = parts_.of(entry.first);
     return part.ready && part.ready->tokens > 0 && !part.sits_out;
   };
   if (std::ranges::any_of(members_.islands(), can_go_on)) return;
-  verdicts_.send_away(loser, ErrorCode::kInternal,
+  verdicts_.send_away(id, ErrorCode::kInternal,
                       fmt::format("its average failed {} times and no other island can take the round over: {}",
-                                  EdgeBlame::kTolerated, reason));
+                                  EdgeFailures::kTolerated, reason));
 }
 
 // Which of its ends does it cannot be seen: one sends little, or the other takes little and says so. So it is not tried
@@ -112,45 +149,49 @@ void RoundBlame::blame_who_held_up(const FailureReports& reports, Clock::duratio
     // The attempts of other fragments share it.
     const double rate = static_cast<double>(bytes) * turn_.run().fragments / Seconds(lasted).count();
     if (links_.has_got_slow(peer, waiting, rate)) return;
-    const MeshIsland* both = common_end(waiting, peer);
-    if (both == nullptr && avoid_edge(waiting, peer)) return;
-    links_.declare_dead(waiting, peer);
-    parts_.of(both != nullptr ? both->id() : loser_of(waiting, peer)).sits_out = true;
+    const IslandPair edge = std::minmax(waiting, peer);
+    links_.edge_failed(edge, members_);
+    if (take_out_who_is_at_fault(edge) || !avoid_edge(waiting, peer)) links_.declare_dead(waiting, peer);
+    found_who_held_up_ = true;
     return;
   }
 }
 
-IslandId RoundBlame::loser_of(const IslandId& reporter, const std::optional<IslandId>& peer) {
-  if (!peer) return reporter;
-  if (const MeshIsland* common = common_end(reporter, *peer); common != nullptr) return common->id();
-  if (!members_.contains(*peer) || parts_.of(*peer).role == RoundPart::Role::kNone) return reporter;
-  const auto tokens = [this](const IslandId& id) {
-    const auto& ready = parts_.of(id).ready;
-    return ready ? ready->tokens : 0;
-  };
-  const bool other_has_less = tokens(*peer) < tokens(reporter);
-  const bool equal_and_later = tokens(*peer) == tokens(reporter) && *peer > reporter;
-  return other_has_less || equal_and_later ? *peer : reporter;
+// Whoever is an end of failed edges to more islands than may lie: that explains all of them.
+bool RoundBlame::take_out_who_is_at_fault(const IslandPair& edge) {
+  bool found = false;
+  for (const IslandId& end : {edge.first, edge.second}) {
+    if (!links_.is_at_fault(end, members_.islands().size())) continue;
+    found = true;
+    at_fault_.insert(end);
+    taken_out_.insert(end);
+    parts_.keep_out(end);
+    if (MeshIsland* island = members_.find(end))
+      leave_out_of_round(*island, "its connections to several islands failed");
+  }
+  return found;
 }
 
-// Whoever is an end of this edge and of one to another island that failed before in this round: that explains both, and
-// the other end of the first sat out for nothing. Two that accuse each other are one word against another; one that all
-// accuse, or that accuses all, is not.
-MeshIsland* RoundBlame::common_end(const IslandId& a, const IslandId& b) {
-  failed_edges_.insert(std::minmax(a, b));
-  for (const IslandId& end : {a, b}) {
-    const auto at_it = [&](const IslandPair& edge) { return edge.first == end || edge.second == end; };
-    if (std::ranges::count_if(failed_edges_, at_it) < 2 || !members_.contains(end)) continue;
-    for (const IslandPair& edge : failed_edges_) {
-      if (!at_it(edge)) continue;
-      const IslandId& peer = edge.first == end ? edge.second : edge.first;
-      if (members_.contains(peer) && !parts_.is_left_out(peer)) {
-        parts_.of(peer).sits_out = parts_.lost_too_often(peer);
-      }
-    }
-    return members_.find(end);
+// It sits out, and its owner is told why. Who sat out for an edge to it did so for nothing.
+void RoundBlame::leave_out_of_round(MeshIsland& island, const std::string& reason) {
+  parts_.keep_out(island.id());
+  for (const IslandId& id : parts_.sitting_out()) {
+    if (links_.is_dead(id, island.id()) && !taken_out_.contains(id)) parts_.let_back(id);
   }
-  return nullptr;
+  island.left_out_for = reason;
+  turn_.publish(WorkLeftOut{island.id(), parts_.round(), reason});
+}
+
+void RoundBlame::leave_out_debtors() {
+  std::vector<IslandId> trainers;
+  for (const AttemptMember& member : parts_.ready_members()) {
+    if (trained(member)) trainers.push_back(member.id);
+  }
+  for (const IslandId& id : members_.debtors(trainers)) {
+    leave_out_of_round(*members_.find(id), fmt::format("the others waited for it for longer than they may; it takes "
+                                                       "part again in {:.0f} s",
+                                                       members_.seconds_in_debt(id)));
+  }
 }
 
 // ---- lies
@@ -175,6 +216,14 @@ std::vector<IslandId> RoundBlame::likely_liars(const DigestInquiry& inquiry, con
   return likely;
 }
 
+void RoundBlame::strike_the_outvoted(const std::vector<IslandId>& outvoted) {
+  for (const IslandId& id : outvoted) {
+    MeshIsland* island = members_.find(id);
+    const bool is_proof = culprit() == id || std::ranges::find(culpable_, id) != culpable_.end();
+    if (island != nullptr && is_proof) leave_out(*island, "the others hold another average than this island");
+  }
+}
+
 // Of the bad edges of all rounds. But whoever lies in this one shows in it: two that framed another once do not have it
 // blamed for whatever one of them does later.
 std::optional<IslandId> RoundBlame::culprit() const {
@@ -184,7 +233,7 @@ std::optional<IslandId> RoundBlame::culprit() const {
 
 void RoundBlame::change_neighbours(const std::set<IslandPair>& bad_edges) {
   bool avoided = false;
-  for (const auto& [a, b] : bad_edges) avoided = avoid_edge(a, b) || avoided;
+  for (const IslandPair& edge : bad_edges) avoided = edge_failed(edge, /*at_first_hand=*/true) || avoided;
   if (!bad_edges.empty() && !avoided) turned_ = !turned_;
 }
 
@@ -196,7 +245,7 @@ void RoundBlame::search_for_liar(const std::vector<IslandId>& likely, const std:
   };
   std::vector<Suspect> members;
   for (const AttemptMember& member : parts_.ready_members()) {
-    members.push_back({member.id, member.tokens, members_.find(member.id)->rounds_accepted});
+    members.push_back({member.id, member.tokens, members_.find(member.id)->conduct.rounds_accepted});
   }
   const auto has_trained = [](const Suspect& suspect) { return suspect.tokens > 0; };
   const auto trainers = static_cast<std::size_t>(std::ranges::count_if(members, has_trained));
@@ -236,7 +285,7 @@ void RoundBlame::leave_out(MeshIsland& island, const std::string& reason) {
   parts_.leave_out(id);
   island.left_out_for = reason;
   turn_.publish(WorkLeftOut{id, parts_.round(), reason});
-  if (++island.strikes >= kMostStrikes) {
+  if (++island.conduct.strikes >= kMostStrikes) {
     verdicts_.send_away(
         id, ErrorCode::kInternal,
         fmt::format("its work was left out of {} rounds in a row: {}; check this machine's memory and that it runs "
@@ -276,8 +325,9 @@ void RoundBlame::note_accepted(const OpenAttempt& done) {
   for (const AttemptMember& member : done.order()) {
     MeshIsland* island = members_.find(member.id);
     if (island == nullptr || member.tokens == 0 || !parts_.of(member.id).ready) continue;
+    if (!done.live().contains(member.id)) continue;
     trust_.norms(parts_.fragment()).accepted(member.id, parts_.of(member.id).ready->norm_over_steps);
-    island->strikes = 0;
+    island->conduct.strikes = 0;
     island->left_out_for.clear();
   }
   if (!lies_.left_out()) return;

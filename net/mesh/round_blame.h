@@ -3,6 +3,7 @@
 // OpenRound.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -25,12 +26,22 @@ class RoundBlame {
   void attempt_failed(const std::vector<AttemptMember>& order, WireFormat wire, Schedule schedule);
   void report(const IslandId& reporter, const IslandAttemptFailed& report);  // the one that ended it
   void add_report(const IslandId& reporter, const IslandAttemptFailed& report);
+  // Of one that runs, which the others end well.
+  void note_broken_edge(const OpenAttempt& attempt, Schedule schedule, const IslandId& reporter,
+                        const IslandAttemptFailed& report);
   // The hub itself ended it, for it took far longer than its links need, `lasted`: by what the others say, the edge
   // over which least came held it up.
   void report_held_up(Clock::duration lasted);
-  // When all have said what they saw. An edge that both of its ends found silent is dead at once, where a ring can do
+  bool found_who_held_up() const { return found_who_held_up_; }
+  // When all have said what they saw. An edge that never stood, or was silent, is avoided at once where a ring can do
   // without it; anything else is an accusation, and is counted.
   void judge();
+  // For whose sake the attempt that failed did, as far as one island alone can be named: the time that it cost is taken
+  // from what the others may wait for it (DelayBudget).
+  const std::set<IslandId>& at_fault() const { return at_fault_; }
+  void note_fault(const IslandId& island) { at_fault_.insert(island); }
+  // Members that owe the others time sit the round out, where these can do without them.
+  void leave_out_debtors();
   // By one that had an edge with it in the attempt that failed.
   bool is_called_silent(const IslandId& island) const;
   void forget_reports() {
@@ -43,8 +54,11 @@ class RoundBlame {
 
   // Members that hold different averages showed their bytes: who is likely to have altered them, likeliest first.
   std::vector<IslandId> likely_liars(const DigestInquiry& inquiry, const OpenAttempt& attempt);
-  // Once more with other neighbours: that tells the two ends of a bad edge apart. In a ring of three, the other way
-  // round.
+  // The others held the same average and went on without these. Who hides its bytes where most show theirs, or holds
+  // what all showed and said another digest, gets a strike; what was altered on its way is not its receiver's fault.
+  void strike_the_outvoted(const std::vector<IslandId>& outvoted);
+  // The ends of edges at which bytes were altered, or one end shows what it does not hold, are neighbours no more: that
+  // tells the two apart. In a ring of three it goes the other way round.
   void change_neighbours(const std::set<IslandPair>& bad_edges);
   bool turned() const { return turned_; }  // the next order is the chosen one backwards
   // Who may be left out of the next attempt: those that are likely to lie, then those that only receive, then the
@@ -64,13 +78,15 @@ class RoundBlame {
   void note_accepted(const OpenAttempt& done);
 
  private:
+  std::set<IslandPair> seen_at_first_hand(const FailureReports& reports) const;
   bool had_edge_with(const IslandId& a, const IslandId& b) const;
-  MeshIsland* common_end(const IslandId& a, const IslandId& b);
   bool avoid_edge(const IslandId& a, const IslandId& b);
   std::optional<IslandId> culprit() const;
-  void blame(const IslandId& reporter, const std::optional<IslandId>& peer, const std::string& reason);
+  bool edge_failed(const IslandPair& edge, bool at_first_hand);  // true: the next attempt does without it
+  void blame_itself(const IslandId& id, const std::string& reason);
   void blame_who_held_up(const FailureReports& reports, Clock::duration lasted);
-  IslandId loser_of(const IslandId& reporter, const std::optional<IslandId>& peer);
+  bool take_out_who_is_at_fault(const IslandPair& edge);
+  void leave_out_of_round(MeshIsland& island, const std::string& reason);
   void leave_out(MeshIsland& island, const std::string& reason);
 
   CoordinatorTurn& turn_;
@@ -85,10 +101,12 @@ class RoundBlame {
   Schedule failed_schedule_ = Schedule::kRing;  // of the same
   std::optional<FailureReports> reports_;       // of the same, if a member's report ended it, or
   std::optional<Clock::duration> held_up_for_;  // it was held up
-  EdgeBlame edges_;
-  std::set<IslandPair> failed_edges_;  // too often to be avoided
-  std::vector<IslandId> culpable_;     // by the last inquiry, if the next attempt passes without it
-  std::set<IslandId> implicated_;      // by what members of the round's attempts showed of their bytes
+  std::map<IslandId, int> own_failures_;        // attempts of the round that failed by their reporter alone
+  std::set<IslandId> taken_out_;                // of the round, for their edges to several others
+  bool found_who_held_up_ = false;              // the attempt that took far longer than its links need
+  std::set<IslandId> at_fault_;                 // for the last attempt that failed
+  std::vector<IslandId> culpable_;              // by the last inquiry, if the next attempt passes without it
+  std::set<IslandId> implicated_;               // by what members of the round's attempts showed of their bytes
   bool turned_ = false;
   LieSearch lies_;
   std::string lie_;

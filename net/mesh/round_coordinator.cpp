@@ -55,6 +55,7 @@ void RoundCoordinator::resume(const CoordinatorMemory& memory) {
 RoundCoordinator::Actions RoundCoordinator::next(const CoordinatorEvent& event, Clock::time_point now) {
   turn_.begin(now);
   state_.begin_waiting();
+  members_.budget().save(now, members_.count_here());
   if (!std::exchange(began_, true)) for_each_round([](OpenRound& round) { round.parts().resume(); });
   std::visit([this](const auto& e) { on(e); }, event);
   if (!finished_) {
@@ -213,7 +214,9 @@ void RoundCoordinator::commit(OpenRound& round) {
 
 void RoundCoordinator::close(OpenRound& round, const OpenAttempt& done) {
   std::set<IslandId> averaged;  // their leases are used up
-  for (const AttemptMember& member : done.order()) averaged.insert(member.id);
+  for (const AttemptMember& member : done.order()) {
+    if (trained(member)) averaged.insert(member.id);
+  }
   round.close(averaged);
   auto closed = rounds_.extract(round.round());
   closed_.push_back(std::move(closed.mapped()));

@@ -146,14 +146,14 @@ void RoundParts::give(MeshIsland& island, bool averages, Attempt last_attempt) {
     expected_back_.erase(back);
     // An attempt of before the restart may still run.
     if (last_attempt.value > 0) turn_.send(id, HubAbort{round_, last_attempt, "the hub restarted", fragment()});
-  } else if (takes_up_work(island, averages) || may_still_train(averages)) {
+  } else if (!members_.budget().owes(id) && (takes_up_work(island, averages) || may_still_train(averages))) {
     if (part.role == RoundPart::Role::kNone) train(id, false);
     turn_.act(PersistLeases{round_, {{id, part.lease()}}});
   } else {
     only_receive(id);
   }
   part.told = false;
-  part.sits_out = lost_too_often(id);
+  part.sits_out = must_sit_out(id);
   tell(island);
 }
 
@@ -265,14 +265,25 @@ std::size_t RoundParts::count_trainers() const {
   return static_cast<std::size_t>(std::ranges::count_if(members_.islands(), trains));
 }
 
-bool RoundParts::is_somebody_awaited() const {
-  if (!expected_back_.empty()) return true;
+std::size_t RoundParts::least_members() const {
+  const auto is_ready = [this](const auto& entry) {
+    const RoundPart& part = of(entry.first);
+    return part.role == RoundPart::Role::kTrainer && entry.second.connected && part.ready;
+  };
+  const auto ready = static_cast<std::size_t>(std::ranges::count_if(members_.islands(), is_ready));
+  return std::max<std::size_t>({1, turn_.run().quorum, (ready + 1) / 2});
+}
+
+std::vector<IslandId> RoundParts::awaited() const {
+  std::vector<IslandId> islands;
+  for (const auto& [id, lease] : expected_back_) islands.push_back(id);
   for (const auto& [id, island] : members_.islands()) {
     const RoundPart& part = of(id);
     if (!part.takes_part() || (island.connected && part.ready)) continue;
-    if (turn_.now() < part.awaited_until || (island.connected && part.role == RoundPart::Role::kTrainer)) return true;
+    const bool trains = island.connected && part.role == RoundPart::Role::kTrainer;
+    if (turn_.now() < part.awaited_until || trains) islands.push_back(id);
   }
-  return false;
+  return islands;
 }
 
 std::vector<IslandId> RoundParts::late() const {
@@ -308,7 +319,7 @@ bool RoundParts::takes_too_long() const { return !grace_ends_ && turn_.now() - b
 // ---- who sits out
 
 void RoundParts::lost_attempt(const IslandId& id) {
-  if (++lost_attempts_[id] >= kMostLostAttempts) parts_[id].sits_out = true;
+  if (++lost_attempts_[id] >= kMostLostAttempts) keep_out(id);
 }
 
 bool RoundParts::lost_too_often(const IslandId& id) const {
@@ -316,8 +327,23 @@ bool RoundParts::lost_too_often(const IslandId& id) const {
   return found != lost_attempts_.end() && found->second >= kMostLostAttempts;
 }
 
-void RoundParts::leave_out(const IslandId& id) {
+bool RoundParts::must_sit_out(const IslandId& id) const {
+  return kept_out_.contains(id) || lost_too_often(id) || (members_.budget().owes(id) && members_.islands().size() > 2);
+}
+
+void RoundParts::keep_out(const IslandId& id) {
   parts_[id].sits_out = true;
+  kept_out_.insert(id);
+}
+
+void RoundParts::let_back(const IslandId& id) {
+  if (is_left_out(id)) return;
+  kept_out_.erase(id);
+  parts_[id].sits_out = must_sit_out(id);
+}
+
+void RoundParts::leave_out(const IslandId& id) {
+  keep_out(id);
   left_out_.insert(id);
 }
 
@@ -331,11 +357,13 @@ bool RoundParts::take_back() {
     links_.dial_if_hidden(island);
   }
   lost_attempts_.clear();
+  kept_out_ = left_out_;
   links_.revive();
   return true;
 }
 
 void RoundParts::let_all_take_part() {
+  kept_out_.clear();
   for (auto& [id, part] : parts_) part.sits_out = false;
 }
 

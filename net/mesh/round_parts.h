@@ -81,7 +81,10 @@ class RoundParts {
   std::vector<AttemptMember> ready_members() const;
   std::vector<AttemptMember> likely_members() const;  // who will be, as far as can be told: those that train, too
   std::size_t count_trainers() const;
-  bool is_somebody_awaited() const;
+  // Of the trainers that are ready so many average, or nobody: whoever gets others out is not to be left with its own.
+  std::size_t least_members() const;
+  // Who is not ready yet and may be soon; of those that were there before the hub restarted, all.
+  std::vector<IslandId> awaited() const;
   std::vector<IslandId> late() const;         // trainers that are not ready
   std::vector<IslandId> sitting_out() const;  // for whatever reason
 
@@ -96,6 +99,9 @@ class RoundParts {
   // It went while an attempt ran. Who comes and goes all the time lets no attempt come to its end, and sits out.
   void lost_attempt(const IslandId& id);
   bool lost_too_often(const IslandId& id) const;
+  // It sits the round out, also where it leaves and comes back; until it is let back, or needed (take_back).
+  void keep_out(const IslandId& id);
+  void let_back(const IslandId& id);
   // Of the round, for its work itself: it does not come back to it.
   void leave_out(const IslandId& id);
   bool is_left_out(const IslandId& id) const { return left_out_.contains(id); }
@@ -105,6 +111,7 @@ class RoundParts {
   void let_all_take_part();
 
  private:
+  bool must_sit_out(const IslandId& id) const;
   void train(const IslandId& id, bool validate);
   void train(const IslandId& id, bool validate, LeaseRange lease);
   HubRoundBegin begun_with(LeaseRange lease, bool validate) const;
@@ -127,6 +134,7 @@ class RoundParts {
   std::optional<Clock::time_point> grace_ends_;   // since most trainers were ready
   std::map<IslandId, int> lost_attempts_;
   std::map<IslandId, Clock::time_point> returned_at_;  // their last lease
+  std::set<IslandId> kept_out_;
   std::set<IslandId> left_out_;
   Clock::time_point take_back_at_{};  // who sits out comes back no earlier
 };

@@ -33,6 +33,10 @@ std::optional<Standstill> StandstillWatch::of_validation() const {
                   "the islands found it so",
                   spoiled->outer_step.value, spoiled->loss_nats)};
   stop.back_to = safekeeping_.newest_kept(trust_.validation().newest_good().value_or(OuterStep{0}));
+  if (const auto suspect = trust_.work().suspect()) {
+    stop.text += fmt::format("; most in doubt is the work of {}: `atoll hub remove {}` if it is not to be trained on",
+                             members_.names({*suspect}), suspect->value);
+  }
   stop.text += fmt::format("; `atoll hub rollback --to {}` goes on with it as it is", state_.committed().value);
   return stop;
 }

@@ -45,6 +45,17 @@ void schedule(Archive& archive, Schedule& value) {
   }
 }
 
+// What is none is found out by who reads it.
+template <class Archive>
+void sketch(Archive& archive, const char* name, std::string& value) {
+  if constexpr (Archive::kReads) {
+    if (!archive.has_value(name)) return;
+  } else {
+    if (value.empty()) return;
+  }
+  archive.bounded(name, value, kSketchText);
+}
+
 }  // namespace
 
 // Entries of lists: not in the unnamed namespace, for the archive finds them by their argument.
@@ -221,6 +232,8 @@ void fields(Archive& archive, IslandHave& m) {
   archive.field("attempt", m.attempt);
   archive.hash("digest", m.digest);
   archive.field("seconds", m.seconds);
+  sketch(archive, "gave_sketch", m.gave_sketch);
+  sketch(archive, "average_sketch", m.average_sketch);
 }
 
 template <class Archive>
@@ -234,6 +247,7 @@ void fields(Archive& archive, IslandAttemptFailed& m) {
   if_so(archive, "silent", m.silent);
   archive.field("stalled_after", m.stalled_after);
   if_so(archive, "too_large", m.too_large);
+  if_so(archive, "never_met", m.never_met);
 }
 
 template <class Archive>

@@ -21,6 +21,7 @@
 #include "net/wire/mixture.h"
 #include "net/wire/run_config.h"
 #include "net/wire/schedule.h"
+#include "net/wire/work_sketch.h"
 
 namespace atl {
 
@@ -118,6 +119,9 @@ struct IslandHave {  // holds the whole average of this attempt
   std::string digest;  // SHA-256 of the canonical bytes, hex
   double seconds = 0;
   FragmentId fragment = {};  // of the round
+  // net/wire/work_sketch.h, as text: of what this island gave, and of the average. Empty: it gave nothing, or is of an
+  // older version.
+  std::string gave_sketch = {}, average_sketch = {};
 };
 
 struct IslandAttemptFailed {  // the answer to an abort too, also of one that holds the whole average
@@ -133,6 +137,8 @@ struct IslandAttemptFailed {  // the answer to an abort too, also of one that ho
   // It holds the whole average, and that is larger than HubAttempt::norm_limit: somebody gave more than it said.
   bool too_large = false;
   FragmentId fragment = {};  // of the round
+  // No connection to that peer came to stand in this attempt.
+  bool never_met = false;
 };
 
 // The answer to HubShowChunks: SHA-256, hex, of what it holds of each chunk of the ring, by number, over all buckets

@@ -83,7 +83,7 @@ struct RunConfig {
 
   // An island's norm over steps may be so many times the median of the others', and of its own past; beyond it, its
   // work is left out of the round. 0: no bound.
-  double norm_bound = 8;
+  double norm_bound = 2;
   double validation_rise =
       1.0;  // nats over the best of late that several islands must find to call a state spoiled; 0: off
   // R: a committed round is safe once so many islands, all where there are fewer, have it on their disks.

@@ -286,7 +286,7 @@ void AdminCommandsTest::what_no_round_could_follow_is_refused() {
     more.insert(more.begin(), {"hub", "mixture", "--home", home.directory.string(), "--weights", "web=1"});
     return atoll(more);
   };
-  const CliOutcome late = mixture({"--from-round", "1"});
+  const CliOutcome late = mixture({"--from-round", "2"});
   const CliOutcome early = mixture({});
 
   service.finished = true;

@@ -22,6 +22,11 @@ void LaneLink::send(const IslandMessage& message) {
   around_.send(message);
 }
 
+bool LaneLink::gave_to(const HubCommit& commit) {
+  const auto own = std::ranges::find(commit.members, around_.self, &AttemptMember::id);
+  return own != commit.members.end() && own->tokens > 0;
+}
+
 std::variant<AllReduceReport, AllReduceFailure> LaneLink::all_reduce(const AllReduceSpec& spec,
                                                                      std::span<const float> input,
                                                                      const SharedBytes& canonical,

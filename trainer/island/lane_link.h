@@ -42,6 +42,7 @@ class LaneLink final : public LaneNetwork {
   void attempt_begins(const HubAttempt& attempt) override { news_.attempt_begins(attempt, around_.roster); }
   void committed(OuterStep round) override { news_.committed(round, Clock::now()); }
   void forget(const IslandId& peer) override { around_.ring.forget(peer); }
+  bool gave_to(const HubCommit& commit) override;
   void keep_average(OuterStep round, WireFormat wire, const std::string& digest, const SharedBytes& canonical) override;
   Result<KeptAverage> kept_average(OuterStep round, const std::string& digest) override;
   void keep_commit(const HubCommit& commit) override { around_.disk.keep_commit(commit); }

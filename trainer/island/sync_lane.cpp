@@ -10,6 +10,7 @@
 #include "net/base/encoding.h"
 #include "net/collective/canonical_digest.h"
 #include "net/recovery/outer_step.h"
+#include "net/recovery/work_sketch.h"
 
 namespace atl {
 namespace {
@@ -146,6 +147,7 @@ void SyncLane::attempt_failed(Average average, const AllReduceFailure& failure) 
   IslandAttemptFailed failed{ready_.round,          average.attempt, failure.peer,         failure.error.message,
                              average.whole_buckets, failure.silent,  failure.stalled_after};
   failed.fragment = fragment_;
+  failed.never_met = failure.never_met;
   network_.send(failed);
   average_ = std::move(average);
 }
@@ -162,8 +164,7 @@ void SyncLane::on(const HubAttempt& message) {
     return;
   }
   if (holds_average() && average_->attempt == message.attempt) {  // after a reconnection
-    network_.send(IslandHave{message.round, message.attempt, average_->digest, 0, fragment_});
-    return;
+    return say_have(*average_, 0);
   }
   if (pseudo_gradient_.empty()) return refuse(message.round, message.attempt, "this island has nothing to average");
   const AllReduceSpec spec = spec_of(message);
@@ -193,7 +194,8 @@ void SyncLane::on(const HubAttempt& message) {
     s.bytes_sent += report.bytes_sent;
     s.last_sync_seconds = report.duration.count();
   });
-  network_.send(IslandHave{message.round, message.attempt, average.digest, report.duration.count(), fragment_});
+  sketch(average);
+  say_have(average, report.duration.count());
   if (report.bytes_sent >= kTellingBytes) {
     LinkReportEntry link{report.next, /*outgoing=*/true, report.link_bytes_per_second, report.rtt_seconds,
                          report.at_least};
@@ -213,6 +215,20 @@ bool SyncLane::is_too_large(const Average& average, double norm_limit) const {
   if (norm_limit <= 0) return false;
   const std::optional<double> squared = average_squared_norm(average.payload.wire, *average.canonical, part_.numel);
   return !squared || std::sqrt(*squared) > norm_limit;
+}
+
+// With what others gave, the hub sees whether this is what they gave, and whose goes against the others'.
+void SyncLane::sketch(Average& average) const {
+  const auto of_average = sketch_of_average(average.digest, average.payload.wire, *average.canonical, part_.numel);
+  if (!of_average) return;
+  average.sketch = encode_sketch(*of_average);
+  if (ready_.tokens == 0) return;
+  average.gave_sketch = encode_sketch(sketch_of_work(average.digest, pseudo_gradient_, residual_, lost_));
+}
+
+void SyncLane::say_have(const Average& average, double seconds) {
+  network_.send(IslandHave{ready_.round, average.attempt, average.digest, seconds, fragment_, average.gave_sketch,
+                           average.sketch});
 }
 
 // The hub found that members hold different averages.
@@ -267,7 +283,7 @@ void SyncLane::take_outer_step(const HubCommit& message, WireFormat wire, const 
                                static_cast<float>(message.outer_momentum));
   network_.keep_round(message, wire, canonical, from, applied.state);
   average_.reset();
-  applied.contributed = has_round(message.round) && ready_.tokens > 0;
+  applied.contributed = has_round(message.round) && ready_.tokens > 0 && network_.gave_to(message);
   applied.buffer = std::move(pseudo_gradient_);
   pseudo_gradient_.clear();
   has_round_ = false;

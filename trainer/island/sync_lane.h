@@ -84,7 +84,8 @@ class LaneNetwork {
   // For the news of how synchronisation goes: an attempt begins, the hub's commit came.
   virtual void attempt_begins(const HubAttempt&) {}
   virtual void committed(OuterStep) {}
-  virtual void forget(const IslandId&) {}  // connections with it are closed
+  virtual void forget(const IslandId&) {}                  // connections with it are closed
+  virtual bool gave_to(const HubCommit&) { return true; }  // this island is one of those whose work is in it
 
   // The island's disk; by default there is none. The average that all_reduce() made last, or that was kept before, with
   // its digest: on the disk when it returns, or as soon as the disk can.
@@ -121,6 +122,7 @@ class SyncLane {
     SharedBytes canonical = {};
     bool is_shared = false;  // it was whole: the disk's thread may read it yet
     std::vector<bool> whole_buckets = {};
+    std::string gave_sketch = {}, sketch = {};  // as they are said (IslandHave)
   };
 
   void on(LaneBegin command);
@@ -141,6 +143,8 @@ class SyncLane {
   ErrorFeedback feedback();
   Result<Average> begin_average(const AllReduceSpec& spec);
   bool is_too_large(const Average& average, double norm_limit) const;
+  void sketch(Average& average) const;
+  void say_have(const Average& average, double seconds);
   void attempt_failed(Average average, const AllReduceFailure& failure);
   void refuse(OuterStep round, Attempt attempt, const std::string& why, std::vector<bool> whole_buckets = {});
   void take_outer_step(const HubCommit& message, WireFormat wire, const SharedBytes& canonical);

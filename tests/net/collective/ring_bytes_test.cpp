@@ -2,10 +2,13 @@
 // the ring's order, so that an average does not depend on the way by which it was made; and the direct schedule, which
 // is another such way.
 #include <QtTest>
+#include <cmath>
+#include <numeric>
 #include <thread>
 
 #include "kernels/wire_codec.h"
 #include "net/collective/ring_schedule.h"
+#include "net/recovery/work_sketch.h"
 #include "tests/net/collective/ring_inputs.h"
 
 using namespace atl;
@@ -58,6 +61,8 @@ class RingBytesTest : public QObject {
   void either_schedule_makes_the_bytes_of_contributions_that_are_added_in_the_rings_order();
   void a_members_residual_is_what_encoding_its_own_values_lost_data();
   void a_members_residual_is_what_encoding_its_own_values_lost();
+  void what_all_say_that_they_gave_is_the_average_data();
+  void what_all_say_that_they_gave_is_the_average();
 };
 
 void RingBytesTest::either_schedule_makes_the_bytes_of_contributions_that_are_added_in_the_rings_order_data() {
@@ -150,6 +155,56 @@ void RingBytesTest::a_members_residual_is_what_encoding_its_own_values_lost() {
     encode_weighted(spec.wire, inputs[rank], share_of(spec, 0), {owed[rank], expected[rank]}, contribution);
     QVERIFY(lost[rank] == expected[rank]);
   }
+}
+
+void RingBytesTest::what_all_say_that_they_gave_is_the_average_data() {
+  QTest::addColumn<int>("format");
+  QTest::addColumn<double>("lost");
+  for (const WireFormat wire : {WireFormat::kFp32, WireFormat::kBf16, WireFormat::kInt8Block, WireFormat::kInt4E3m0}) {
+    // Below 8 bits what is lost is owed, and so part of what is said.
+    QTest::newRow(wire_format_name(wire).data())
+        << static_cast<int>(wire) << (feeds_errors_back(wire) ? 1e-4 : 3 * traits_of(wire).error);
+  }
+}
+
+// What the hub compares (net/mesh/work_findings.h).
+void RingBytesTest::what_all_say_that_they_gave_is_the_average() {
+  QFETCH(int, format);
+  QFETCH(double, lost);
+  constexpr int kMembers = 4;
+  constexpr std::size_t kNumel = 60'001;
+  LoopbackRing ring(kMembers);
+  AllReduceSpec spec = ring.spec(static_cast<WireFormat>(format));
+  // What the sum's encoding loses in the chunk of one without weight is owed by nobody.
+  const bool feeds_back = feeds_errors_back(spec.wire);
+  const double least = feeds_back ? 1 : 0;
+  for (std::size_t rank = 0; rank < kMembers; ++rank) spec.order[rank].weight = least + static_cast<double>(rank);
+  const Inputs inputs = normal_inputs(kMembers, kNumel), owed = normal_inputs(kMembers, kNumel, 43);
+  Inputs owes(kMembers, std::vector<float>(kNumel));
+  std::vector<MemberResult> results(kMembers);
+  std::vector<std::jthread> threads;
+  for (std::size_t rank = 0; rank < kMembers; ++rank) {
+    threads.emplace_back([&, rank] {
+      AllReduceSpec own = spec;
+      if (feeds_back) own.feedback = {owed[rank], owes[rank]};
+      results[rank] = ring.run_member(static_cast<int>(rank), own, inputs[rank], ring.abort);
+    });
+  }
+  threads.clear();
+  verify_all_succeeded(results);
+  if (QTest::currentTestFailed()) return;
+
+  const std::string digest = to_hex(results[0].report().digest);
+  WorkSketch rest = sketch_of_average(digest, spec.wire, results[0].canonical, kNumel).value();
+  const double length = std::sqrt(std::inner_product(rest.begin(), rest.end(), rest.begin(), 0.0));
+  for (std::size_t rank = 0; rank < kMembers; ++rank) {
+    const WorkSketch gave = feeds_back ? sketch_of_work(digest, inputs[rank], owed[rank], owes[rank])
+                                       : sketch_of_work(digest, inputs[rank]);
+    for (std::size_t i = 0; i < kSketchNumel; ++i) rest[i] -= spec.order[rank].weight / (6 + 4 * least) * gave[i];
+  }
+
+  const double missing = std::sqrt(std::inner_product(rest.begin(), rest.end(), rest.begin(), 0.0)) / length;
+  QVERIFY2(missing <= lost, qPrintable(QString::number(missing)));
 }
 
 QTEST_APPLESS_MAIN(RingBytesTest)

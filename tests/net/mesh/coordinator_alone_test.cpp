@@ -187,9 +187,9 @@ void CoordinatorAloneTest::buckets_of_a_failed_attempt_prove_nothing() {
   mesh.trains_by_itself = false;
   all_ready(mesh, 3);
   const std::vector<bool> all(SimulatedMesh::kBuckets, true);
-  for (int time = 0; time < 3; ++time) {  // the liar altered island 2's bytes before, and breaks off when all is whole
+  {  // the liar altered island 2's bytes before, and breaks off when all is whole
     const std::uint32_t attempt = last_attempt(mesh, 1);
-    for (const int i : {3 - time % 2 * 2, 2, 1 + time % 2 * 2}) {
+    for (const int i : {3, 2, 1}) {
       mesh.say(i, IslandAttemptFailed{OuterStep{0}, Attempt{attempt}, std::nullopt, "broken off", all});
     }
     wait(mesh, 7);
@@ -197,17 +197,11 @@ void CoordinatorAloneTest::buckets_of_a_failed_attempt_prove_nothing() {
     QCOMPARE(received<HubAttempt>(mesh.island(1)).back().final_buckets, all);
     for (int i = 1; i <= 3; ++i) have(mesh, i, attempt + 1, i == 2 ? std::string(64, 'e') : kDigest);
     show_no_chunks(mesh, 3, attempt + 1);
-    wait(mesh, 10);
-    QCOMPARE(last_attempt(mesh, 1), attempt + 2);
-    QCOMPARE(last_order(mesh, 1).size(), std::size_t{3});
-    QVERIFY(received<HubAttempt>(mesh.island(1)).back().final_buckets.empty());
   }
 
-  const std::uint32_t whole = last_attempt(mesh, 1);
-  for (int i = 1; i <= 3; ++i) have(mesh, i, whole);
-
-  QCOMPARE(mesh.hub().committed(), OuterStep{1});
+  QCOMPARE(mesh.hub().committed(), OuterStep{1});  // what most hold
   QCOMPARE(mesh.count<WorkLeftOut>(), 0);
+  QVERIFY(!mesh.island(2).goodbye.has_value());
 }
 
 void CoordinatorAloneTest::a_hub_restored_amid_a_round_waits_for_those_who_may_know_more() {

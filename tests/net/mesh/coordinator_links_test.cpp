@@ -15,8 +15,8 @@ class CoordinatorLinksTest : public QObject {
   void an_attempt_tells_of_each_edge_what_is_known_of_it();
   void a_dead_edge_of_four_is_avoided_and_nobody_sits_out();
   void an_edge_that_both_ends_found_silent_is_avoided_by_the_next_attempt();
-  void an_edge_of_which_not_both_ends_say_that_it_was_silent_is_only_blamed_data();
-  void an_edge_of_which_not_both_ends_say_that_it_was_silent_is_only_blamed();
+  void an_edge_that_one_end_found_silent_is_avoided_where_a_ring_can_data();
+  void an_edge_that_one_end_found_silent_is_avoided_where_a_ring_can();
   void nobody_sits_out_at_once_for_an_edge_that_no_ring_can_avoid();
   void two_islands_that_nobody_can_dial_are_not_neighbours_and_their_edges_say_who_dials();
   void below_8_bits_an_attempt_with_a_member_that_nobody_can_dial_is_int8();
@@ -103,7 +103,7 @@ void CoordinatorLinksTest::an_edge_that_both_ends_found_silent_is_avoided_by_the
   QCOMPARE(std::abs(at(1) - at(2)), std::ptrdiff_t{2});
 }
 
-void CoordinatorLinksTest::an_edge_of_which_not_both_ends_say_that_it_was_silent_is_only_blamed_data() {
+void CoordinatorLinksTest::an_edge_that_one_end_found_silent_is_avoided_where_a_ring_can_data() {
   QTest::addColumn<bool>("answers");
   QTest::addColumn<bool>("silent");
   QTest::addColumn<int>("peer");
@@ -112,14 +112,13 @@ void CoordinatorLinksTest::an_edge_of_which_not_both_ends_say_that_it_was_silent
   QTest::newRow("the other end names another") << true << true << 3;
 }
 
-void CoordinatorLinksTest::an_edge_of_which_not_both_ends_say_that_it_was_silent_is_only_blamed() {
+void CoordinatorLinksTest::an_edge_that_one_end_found_silent_is_avoided_where_a_ring_can() {
   QFETCH(bool, answers);
   QFETCH(bool, silent);
   QFETCH(int, peer);
   SimulatedMesh mesh(run_for(4));
   begin_first_round(mesh, 4);
   all_ready(mesh, 4);
-  const std::vector<IslandId> before = order_of(received<HubAttempt>(mesh.island(4)).back());
 
   mesh.say(1, silent_edge(mesh, 1, 2));
   if (answers) {
@@ -130,7 +129,10 @@ void CoordinatorLinksTest::an_edge_of_which_not_both_ends_say_that_it_was_silent
   deliver(mesh);
 
   QCOMPARE(received<HubAttempt>(mesh.island(4)).size(), std::size_t{2});
-  QCOMPARE(order_of(received<HubAttempt>(mesh.island(4)).back()), before);
+  const std::vector<IslandId> order = order_of(received<HubAttempt>(mesh.island(4)).back());
+  QCOMPARE(order.size(), std::size_t{4});  // nobody sits out for a word
+  const auto at = [&](int number) { return std::ranges::find(order, mesh.island(number).id) - order.begin(); };
+  QCOMPARE(std::abs(at(1) - at(2)), std::ptrdiff_t{2});
 }
 
 void CoordinatorLinksTest::nobody_sits_out_at_once_for_an_edge_that_no_ring_can_avoid() {

@@ -340,7 +340,9 @@ void SimulatedIsland::finish_average(SimulatedWorld& world, Lane& its) {
   if (lies.digest) of += "a lie";
   its.average = {attempt.attempt, fake_sha256(of)};
   if (world.keeps_states) its.kept_average = {attempt.round, its.average->second};
-  outbox.push_back(IslandHave{attempt.round, attempt.attempt, its.average->second, 0.1, attempt.fragment});
+  IslandHave have{attempt.round, attempt.attempt, its.average->second, 0.1, attempt.fragment};
+  if (world.sketch) world.sketch(id, attempt, have);
+  outbox.push_back(std::move(have));
 }
 
 // Chunk c is owned by rank c - 1, and everybody between its owner and an island passed it on; directly its owner sends

@@ -130,6 +130,8 @@ struct SimulatedWorld {
   bool replays_by_itself = true;                 // an island that starts; else it waits for the hub's commits
   bool trains_by_itself = true;                  // islands finish inner phases and averages when they act
   std::map<IslandId, std::string> wrong_digest;  // islands whose averages differ
+  // Adds what an island says of its work in an attempt; empty: it says nothing of it.
+  std::function<void(const IslandId&, const HubAttempt&, IslandHave&)> sketch;
 };
 
 }  // namespace atl

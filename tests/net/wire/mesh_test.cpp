@@ -100,7 +100,8 @@ std::vector<IslandMessage> island_samples() {
           IslandHeartbeat{OuterStep{2}, "training", 7, 2.5, 18000.25, 1u << 20, 12345, 1.5, 0.25, 16u << 20},
           IslandEvaluation{OuterStep{3}, 1, {0.25, 0.5, 0.375}},
           IslandLinkReport{{{IslandId{"isl-2"}, true, 62.5e6, 0.08, true, 0.0125}}},
-          sample_of_who_dials_ahead()};
+          sample_of_who_dials_ahead(),
+          IslandHave{OuterStep{2}, Attempt{1}, kHash, 0.5, {}, "AACAPw", "AAAAPw"}};
 }
 
 std::vector<HubMessage> hub_samples() {

@@ -11,6 +11,7 @@ inline RunConfig sample_run() {
   run.name = "sample";
   run.model_json = R"({"hidden_size":64})";
   run.dataset_json = R"({"train":[]})";
+  run.norm_bound = 8;  // as the golden files have it
   return run;
 }
 

@@ -1,0 +1,75 @@
+#include "net/mesh/edge_failures.h"
+
+#include <algorithm>
+
+namespace atl {
+namespace {
+
+bool is_end(const IslandPair& edge, const IslandId& island) { return edge.first == island || edge.second == island; }
+
+}  // namespace
+
+bool EdgeFailures::failed(const IslandId& a, const IslandId& b, Clock::time_point now,
+                          const std::optional<IslandId>& unproven) {
+  Edge& edge = edges_[std::minmax(a, b)];
+  std::erase_if(edge.failures, [&](const Clock::time_point& when) { return now - when > kRemembered; });
+  const bool rested = edge.rests > 0 && now - edge.rests_until <= kRemembered;
+  if (edge.failures.empty() && !rested) edge.unproven = unproven;
+  edge.failures.push_back(now);
+  if (std::ssize(edge.failures) > kTolerated) edge.failures.pop_front();
+  return rested || std::ssize(edge.failures) >= kTolerated;
+}
+
+Clock::duration EdgeFailures::rest(const IslandId& a, const IslandId& b, Clock::time_point now) {
+  Edge& edge = edges_[std::minmax(a, b)];
+  const Clock::duration last = kFirstRest * (1 << std::clamp(edge.rests - 1, 0, kMostDoublings));
+  if (edge.rests > 0 && now - edge.rests_until > std::max<Clock::duration>(kRemembered, 4 * last)) edge.rests = 0;
+  ++edge.rests;
+  const Clock::duration next = kFirstRest * (1 << std::min(edge.rests - 1, kMostDoublings));
+  edge.rests_until = now + next;
+  edge.failures.clear();
+  return next;
+}
+
+bool EdgeFailures::rests_again(const IslandId& a, const IslandId& b) const {
+  const auto found = edges_.find(std::minmax(a, b));
+  return found != edges_.end() && found->second.rests > 1;
+}
+
+std::size_t EdgeFailures::failed_peers(const IslandId& island, Clock::time_point now) const {
+  const auto counts = [&](const auto& entry) {
+    const Edge& edge = entry.second;
+    const bool failed_of_late = !edge.failures.empty() && now - edge.failures.back() <= kRemembered;
+    const bool rested_of_late = edge.rests > 0 && now - edge.rests_until <= kRemembered;
+    return is_end(entry.first, island) && (failed_of_late || rested_of_late);
+  };
+  return static_cast<std::size_t>(std::ranges::count_if(edges_, counts));
+}
+
+bool EdgeFailures::is_at_fault(const IslandId& island, std::size_t islands, Clock::time_point now) const {
+  const std::size_t liars = most_liars(islands);
+  return liars > 0 && failed_peers(island, now) > liars;
+}
+
+void EdgeFailures::sat_out(const IslandId& island, Clock::time_point now) {
+  for (auto& [ends, edge] : edges_) {
+    if (!is_end(ends, island) || now >= edge.rests_until) continue;
+    edge.rounds_out = edge.sat_out == island ? edge.rounds_out + 1 : 1;
+    edge.sat_out = island;
+  }
+}
+
+bool EdgeFailures::is_its_turn(const IslandId& island, Clock::time_point now) const {
+  return std::ranges::any_of(edges_, [&](const auto& entry) {
+    const auto& [ends, edge] = entry;
+    if (!is_end(ends, island) || now >= edge.rests_until) return false;
+    if (edge.unproven) return edge.unproven == island;
+    return edge.sat_out && (*edge.sat_out == island) == (edge.rounds_out < kTurn);
+  });
+}
+
+void EdgeFailures::forget(const IslandId& island) {
+  std::erase_if(edges_, [&](const auto& entry) { return is_end(entry.first, island); });
+}
+
+}  // namespace atl

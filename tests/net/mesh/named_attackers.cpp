@@ -1,0 +1,449 @@
+#include "tests/net/mesh/named_attackers.h"
+
+#include <algorithm>
+#include <array>
+
+#include "tests/net/mesh/simulated_island.h"
+
+namespace atl {
+
+using namespace std::chrono_literals;
+
+void Liar::was_closed() {
+  mesh_.after(back_after_, [this] { link(); });
+}
+
+IslandHello Liar::hello() {
+  IslandHello hello;
+  hello.outer_step = mesh_.hub().committed();
+  hello.state_hash = mesh_.honest_hash(*hello.outer_step);
+  hold(*hello.outer_step, hello.state_hash);
+  hello.dials_ahead = true;
+  return hello;
+}
+
+std::vector<IslandId> Liar::neighbours(const HubAttempt& attempt) const {
+  std::vector<IslandId> ids;
+  const std::size_t size = attempt.order.size();
+  for (std::size_t i = 0; i < size; ++i) {
+    if (attempt.order[i].id == id()) continue;
+    const bool next_to = attempt.order[(i + 1) % size].id == id() || attempt.order[(i + size - 1) % size].id == id();
+    if (next_to || attempt.schedule == Schedule::kDirect) ids.push_back(attempt.order[i].id);
+  }
+  return ids;
+}
+
+std::optional<IslandId> Liar::honest_neighbour(const HubAttempt& attempt) const {
+  std::optional<IslandId> found;
+  for (const IslandId& id : neighbours(attempt)) {
+    if (id == plot_->victim) return id;
+    if (!is_liar(id)) found = id;
+  }
+  return found;
+}
+
+namespace {
+
+// 2. Trains nothing, and nobody is at its port. Once it sits out, it leaves and comes again.
+struct Idle : Liar {
+  struct Way {
+    Port to_peers = Port::kRefuses, to_hub = Port::kOpen;
+    bool answers = true;  // aborts
+    bool leaves = true;
+  };
+  Idle(TimedMesh& mesh, IslandId id, SharedConspiracy plot, Way way)
+      : Liar(mesh, std::move(id), std::move(plot)), way_(way) {}
+
+  Port port(bool for_hub) const override { return for_hub ? way_.to_hub : way_.to_peers; }
+  RingConduct conduct(const HubAttempt&) override { return RingConduct::kSilent; }
+  bool takes(const HubMessage& message) override {
+    if (const auto* recover = std::get_if<HubRecover>(&message)) {  // it sat out the round
+      if (way_.leaves) return leave(), false;
+      adopt(recover->outer_step, recover->state_hash);
+      return false;
+    }
+    if (std::holds_alternative<HubAbort>(message)) aborted_at_ = mesh_.now();
+    if (std::holds_alternative<HubAttempt>(message) || std::holds_alternative<HubRoundBegin>(message)) {
+      aborted_at_.reset();
+    }
+    return true;
+  }
+  bool says(IslandMessage& message) override {
+    return way_.answers || !std::holds_alternative<IslandAttemptFailed>(message);
+  }
+  void ticks() override {
+    if (way_.leaves && linked() && aborted_at_ && mesh_.now() - *aborted_at_ > 8s) leave();
+  }
+  void leave() {
+    aborted_at_.reset();
+    say_now(IslandLeaving{"", false});
+  }
+  const Way way_;
+  std::optional<Clock::time_point> aborted_at_;
+};
+
+// 3. and 7. Says another digest than it holds.
+struct WrongDigest : Liar {
+  enum class Shows { kTruth, kNothing, kOneBadEdge, kFrames, kOtherBytes };
+  WrongDigest(TimedMesh& mesh, IslandId id, SharedConspiracy plot, Shows shows, bool alone = false)
+      : Liar(mesh, std::move(id), std::move(plot)), shows_(shows), alone_(alone) {}
+
+  bool says(IslandMessage& message) override {
+    if (auto* have = std::get_if<IslandHave>(&message); have != nullptr && lies_) {
+      have->digest = fake_sha256(have->digest + (alone_ ? id().value : "a lie"));
+    }
+    if (auto* chunks = std::get_if<IslandChunks>(&message)) {
+      if (shows_ == Shows::kNothing) return false;
+      if (shows_ == Shows::kOtherBytes) chunks->digests.assign(chunks->digests.size(), fake_sha256("other"));
+      if ((shows_ == Shows::kOneBadEdge || shows_ == Shows::kFrames) && bad_chunk_ < chunks->digests.size()) {
+        chunks->digests[bad_chunk_] = fake_sha256("a lie");
+      }
+    }
+    return true;
+  }
+  bool takes(const HubMessage& message) override {
+    if (const auto* attempt = std::get_if<HubAttempt>(&message)) {
+      const std::size_t size = attempt->order.size();
+      // It frames its victim by lying only where that one takes part.
+      const auto with_victim = std::ranges::find(attempt->order, plot_->victim, &AttemptMember::id);
+      lies_ = shows_ != Shows::kFrames || with_victim != attempt->order.end();
+      const auto own = static_cast<std::size_t>(std::ranges::find(attempt->order, id(), &AttemptMember::id) -
+                                                attempt->order.begin());
+      const IslandId victim = honest_neighbour(*attempt).value_or(id());
+      // Of what it has from the one before, it is the last to get the chunk after the next; its own chunk goes to the
+      // next alone.
+      const bool is_before = attempt->order[(own + size - 1) % size].id == victim;
+      const bool is_next = attempt->order[(own + 1) % size].id == victim;
+      bad_chunk_ = is_before ? (own + 2) % size : is_next ? (own + 1) % size : size;
+    }
+    return true;
+  }
+  const Shows shows_;
+  const bool alone_;
+  std::size_t bad_chunk_ = 0;
+  bool lies_ = true;
+};
+
+// 4. Ready when the others' grace is nearly over; its work is good. Or it answers nothing then.
+struct Late : Liar {
+  Late(TimedMesh& mesh, IslandId id, SharedConspiracy plot, bool answers, double of_grace = 0.9)
+      : Liar(mesh, std::move(id), std::move(plot)), answers_(answers), of_grace_(of_grace) {}
+
+  Clock::duration inner_phase() override {
+    return mesh_.times().inner + std::chrono::duration_cast<Clock::duration>(mesh_.run().straggler_grace * of_grace_);
+  }
+  RingConduct conduct(const HubAttempt&) override { return answers_ ? RingConduct::kTakesPart : RingConduct::kSilent; }
+  bool says(IslandMessage& message) override {
+    const bool is_answer = std::holds_alternative<IslandHave>(message) ||
+                           std::holds_alternative<IslandAttemptFailed>(message) ||
+                           std::holds_alternative<IslandChunks>(message);
+    return answers_ || !is_answer;
+  }
+  const bool answers_;
+  const double of_grace_;
+};
+
+// 4. In time, and then it never answers an attempt.
+struct Mute : Late {
+  Mute(TimedMesh& mesh, IslandId id, SharedConspiracy plot, RingConduct conduct)
+      : Late(mesh, std::move(id), std::move(plot), false, 0), conduct_(conduct) {}
+  RingConduct conduct(const HubAttempt&) override { return conduct_; }
+  const RingConduct conduct_;
+};
+
+// 5. What it gives, and says that it gives, is turned round.
+struct Flipped : Liar {
+  Flipped(TimedMesh& mesh, IslandId id, SharedConspiracy plot, double times)
+      : Liar(mesh, std::move(id), std::move(plot)), times_(times) {}
+  TimedValues gradient() const override {
+    TimedValues values = Liar::gradient();
+    for (double& value : values) value *= -times_;
+    return values;
+  }
+  bool says(IslandMessage& message) override {
+    if (auto* ready = std::get_if<IslandReady>(&message)) ready->norm_over_steps *= times_;
+    return true;
+  }
+  const double times_;
+};
+
+// 6. Every average is too large.
+struct Complains : Liar {
+  Complains(TimedMesh& mesh, IslandId id, SharedConspiracy plot) : Liar(mesh, std::move(id), std::move(plot)) {}
+  bool says(IslandMessage& message) override {
+    const auto* have = std::get_if<IslandHave>(&message);
+    if (have == nullptr) return true;
+    IslandAttemptFailed failed{have->round, have->attempt, std::nullopt, "too large"};
+    failed.too_large = true;
+    message = failed;
+    return true;
+  }
+};
+
+// 8. and 9. Whatever comes of an attempt, it says that it failed: at the edge with its victim, or with nobody.
+struct Accuser : Liar {
+  struct Way {
+    int times = 0;  // so often in all; 0: for ever
+    bool names = true, silent = false, stalled = false;
+    bool returns = false;     // left out, it leaves and comes again
+    bool each_other = false;  // two liars say it of their own edge, where they have one
+    Clock::duration after{};  // since the attempt began
+  };
+  Accuser(TimedMesh& mesh, IslandId id, SharedConspiracy plot, Way way)
+      : Liar(mesh, std::move(id), std::move(plot)), way_(way) {}
+
+  bool takes(const HubMessage& message) override {
+    if (way_.returns && std::holds_alternative<HubRecover>(message)) {
+      say_now(IslandLeaving{"", false});
+      return false;
+    }
+    const auto* attempt = std::get_if<HubAttempt>(&message);
+    const auto victim = attempt != nullptr ? whom(*attempt) : std::nullopt;
+    if (!victim || (way_.times > 0 && said_ >= way_.times)) return true;
+    ++said_;
+    IslandAttemptFailed failed{attempt->round, attempt->attempt, way_.names ? victim : std::nullopt,
+                               victim->value + " closed every connection before it had sent all"};
+    failed.silent = way_.silent;
+    if (way_.stalled) failed.stalled_after = 0;
+    later(way_.after, [this, failed] { say_now(failed); });
+    return true;
+  }
+  std::optional<IslandId> whom(const HubAttempt& attempt) const {
+    if (way_.each_other) {
+      for (const IslandId& id : neighbours(attempt)) {
+        if (is_liar(id)) return id;
+      }
+    }
+    return honest_neighbour(attempt);
+  }
+  const Way way_;
+  int said_ = 0;
+};
+
+// 9. Each ring breaks at one of its edges.
+struct Breaks : Liar {
+  Breaks(TimedMesh& mesh, IslandId id, SharedConspiracy plot, RingConduct conduct, bool answers = true)
+      : Liar(mesh, std::move(id), std::move(plot)), conduct_(conduct), answers_(answers) {}
+  RingConduct conduct(const HubAttempt&) override { return conduct_; }
+  bool says(IslandMessage& message) override {
+    return answers_ || !std::holds_alternative<IslandAttemptFailed>(message);
+  }
+  const RingConduct conduct_;
+  const bool answers_;
+};
+
+// 10. In the midst of each attempt its connection to the hub is gone, or it leaves, and is back at once.
+struct Deserts : Liar {
+  Deserts(TimedMesh& mesh, IslandId id, SharedConspiracy plot, bool leaves)
+      : Liar(mesh, std::move(id), std::move(plot)), leaves_(leaves) {}
+  bool takes(const HubMessage& message) override {
+    if (!std::holds_alternative<HubAttempt>(message)) return true;
+    later(mesh_.times().ring - 50ms, [this] {
+      if (leaves_) return say_now(IslandLeaving{"", false});
+      unlink();
+      was_closed();
+    });
+    return true;
+  }
+  const bool leaves_;
+};
+
+// 10. Gives more than it says: every average is too large, and it alone does not say so.
+struct GivesMore : Liar {
+  GivesMore(TimedMesh& mesh, IslandId id, SharedConspiracy plot) : Liar(mesh, std::move(id), std::move(plot)) {}
+  TimedValues gradient() const override {
+    TimedValues values = Liar::gradient();
+    for (double& value : values) value *= 50;
+    return values;
+  }
+};
+
+// 10. Never ready for what it only receives, and comes again and again, for it is waited for a little each time.
+struct Flaps : Liar {
+  Flaps(TimedMesh& mesh, IslandId id, SharedConspiracy plot, bool leaves)
+      : Liar(mesh, std::move(id), std::move(plot)), leaves_(leaves) {}
+  bool takes(const HubMessage& message) override { return !std::holds_alternative<HubRoundBegin>(message); }
+  void ticks() override {
+    if (!linked() || mesh_.now() < next_) return;
+    next_ = mesh_.now() + 1500ms;
+    if (leaves_) return say_now(IslandLeaving{"", false});
+    unlink();
+    was_closed();
+  }
+  const bool leaves_;
+  Clock::time_point next_{};
+};
+
+// 10. Fetches for ever, now and then as one that has just come.
+struct Fetches : Liar {
+  Fetches(TimedMesh& mesh, IslandId id, SharedConspiracy plot, bool returns)
+      : Liar(mesh, std::move(id), std::move(plot)), returns_(returns) {}
+  IslandHello hello() override { return {}; }
+  bool says(IslandMessage& message) override {
+    return !std::holds_alternative<IslandRecovered>(message) && !std::holds_alternative<IslandReady>(message);
+  }
+  void ticks() override {
+    if (!returns_ || !linked() || mesh_.now() < next_) return;
+    next_ = mesh_.now() + 20s;
+    say_now(IslandLeaving{"", false});
+  }
+  const bool returns_;
+  Clock::time_point next_{};
+};
+
+// 10. Says of each state that it is another one.
+struct WrongState : Liar {
+  WrongState(TimedMesh& mesh, IslandId id, SharedConspiracy plot) : Liar(mesh, std::move(id), std::move(plot)) {}
+  bool says(IslandMessage& message) override {
+    if (auto* applied = std::get_if<IslandApplied>(&message)) applied->state_hash = fake_sha256("a lie");
+    return true;
+  }
+};
+
+// 10. Lets an attempt fail, says that it holds the average as the others do, and then that it is another one.
+struct Keeps : Liar {
+  Keeps(TimedMesh& mesh, IslandId id, SharedConspiracy plot) : Liar(mesh, std::move(id), std::move(plot)) {}
+  bool says(IslandMessage& message) override {
+    auto* have = std::get_if<IslandHave>(&message);
+    if (have == nullptr) return true;
+    if (keeps_) {
+      have->digest = fake_sha256("a lie");
+    } else {
+      message = IslandAttemptFailed{have->round, have->attempt, std::nullopt, "a lie", {true}};
+    }
+    return true;
+  }
+  bool takes(const HubMessage& message) override {
+    if (const auto* attempt = std::get_if<HubAttempt>(&message)) {
+      keeps_ = !attempt->final_buckets.empty() && attempt->final_buckets[0];
+    }
+    return true;
+  }
+  bool keeps_ = false;
+};
+
+// 10. Its links are slow, it says, and so they are: next to nothing comes.
+struct SlowByItsWord : Breaks {
+  SlowByItsWord(TimedMesh& mesh, IslandId id, SharedConspiracy plot)
+      : Breaks(mesh, std::move(id), std::move(plot), RingConduct::kSlow) {}
+  void ticks() override {
+    if (!linked() || mesh_.now() < next_) return;
+    next_ = mesh_.now() + 30s;
+    IslandLinkReport report;
+    for (const auto& [other, island] : mesh_.islands()) {
+      if (other == id()) continue;
+      for (const bool outgoing : {false, true}) report.links.push_back({other, outgoing, 1.0, 10.0, false, {}});
+    }
+    say_now(report);
+  }
+  Clock::time_point next_{};
+};
+
+// 10. Something else each time that it is left out or that a while has passed, so that nothing is done often.
+struct Rotates : Liar {
+  Rotates(TimedMesh& mesh, IslandId id, SharedConspiracy plot, bool each_attempt)
+      : Liar(mesh, std::move(id), std::move(plot)), each_attempt_(each_attempt) {}
+  RingConduct conduct(const HubAttempt&) override {
+    constexpr std::array kConducts{RingConduct::kSilent, RingConduct::kStalls, RingConduct::kSlow,
+                                   RingConduct::kCloses, RingConduct::kCuts,   RingConduct::kAlters};
+    return turn_ < kConducts.size() ? kConducts[turn_] : RingConduct::kTakesPart;
+  }
+  Clock::duration inner_phase() override {
+    const auto usual = Liar::inner_phase();
+    return turn_ == 6 ? usual + mesh_.run().straggler_grace * 9 / 10 : usual;
+  }
+  bool takes(const HubMessage& message) override {
+    const bool ends = std::holds_alternative<HubRoundBegin>(message);
+    if (ends || (each_attempt_ && std::holds_alternative<HubAbort>(message))) turn_ = (turn_ + 1) % kTurns;
+    return true;
+  }
+  bool says(IslandMessage& message) override {
+    auto* have = std::get_if<IslandHave>(&message);
+    if (have == nullptr) return turn_ % 2 == 0 || !std::holds_alternative<IslandAttemptFailed>(message);
+    IslandAttemptFailed failed{have->round, have->attempt, std::nullopt, "a lie"};
+    failed.too_large = turn_ == 8;
+    switch (turn_) {
+      case 7: have->digest = fake_sha256("a lie"); return true;
+      case 8:
+      case 9: message = failed; return true;
+      case 10: return false;
+      case 11: {
+        unlink();
+        was_closed();
+        return false;
+      }
+      default: return true;
+    }
+  }
+  static constexpr std::size_t kTurns = 12;
+  const bool each_attempt_;
+  std::size_t turn_ = 0;
+};
+
+template <class Kind, class... Args>
+auto maker(Args... args) {
+  return
+      [=](TimedMesh& mesh, const std::string& id, const SharedConspiracy& plot) { mesh.add<Kind>(id, plot, args...); };
+}
+
+}  // namespace
+
+std::vector<NamedAttacker> named_attackers() {
+  using Shows = WrongDigest::Shows;
+  return {
+      {"A2 trains nothing, refuses peers", maker<Idle>(Idle::Way{})},
+      {"A2 trains nothing, swallows peers", maker<Idle>(Idle::Way{Port::kSwallows})},
+      {"A2 trains nothing, swallows, mute", maker<Idle>(Idle::Way{Port::kSwallows, Port::kOpen, false})},
+      {"A2 trains nothing, hidden from hub too", maker<Idle>(Idle::Way{Port::kRefuses, Port::kRefuses})},
+      {"A2 trains nothing, stays", maker<Idle>(Idle::Way{Port::kRefuses, Port::kOpen, true, false})},
+      {"A2 trains nothing, takes connections", maker<Idle>(Idle::Way{Port::kOpen, Port::kOpen})},
+      {"A3 wrong digest, shows the truth", maker<WrongDigest>(Shows::kTruth)},
+      {"A3 wrong digests, each its own", maker<WrongDigest>(Shows::kTruth, true)},
+      {"A3 wrong digest, shows nothing", maker<WrongDigest>(Shows::kNothing)},
+      {"A3 wrong digest, shows other bytes", maker<WrongDigest>(Shows::kOtherBytes)},
+      {"A4 always late, grace 10 s", maker<Late>(true, 0.9), 10s},
+      {"A4 always later than that, grace 10 s", maker<Late>(true, 1.5), 10s},
+      {"A4 always late, grace 60 s", maker<Late>(true, 0.9)},
+      {"A4 late and mute, grace 10 s", maker<Late>(false, 0.9), 10s},
+      {"A4 never answers an attempt", maker<Mute>(RingConduct::kSilent)},
+      {"A4 never answers, grace 10 s", maker<Mute>(RingConduct::kSilent), 10s},
+      {"A4 takes part, never says so, grace 10 s", maker<Mute>(RingConduct::kTakesPart), 10s},
+      {"A4 sends next to nothing", maker<Mute>(RingConduct::kSlow)},
+      {"A5 flipped sign x1", maker<Flipped>(1.0)},
+      {"A5 flipped sign x2", maker<Flipped>(2.0)},
+      {"A5 flipped sign x7", maker<Flipped>(7.0)},
+      {"A6 too large", maker<Complains>()},
+      {"A7 outvoted, shows one bad edge", maker<WrongDigest>(Shows::kOneBadEdge)},
+      {"A7 outvoted, shows an edge with its victim", maker<WrongDigest>(Shows::kFrames)},
+      {"A8 three accusations of one", maker<Accuser>(Accuser::Way{.times = 3}), 60s, false},
+      {"A8 three accusations of one, silent", maker<Accuser>(Accuser::Way{.times = 3, .silent = true}), 60s, false},
+      {"A9 accuses for ever", maker<Accuser>(Accuser::Way{})},
+      {"A9 accuses for ever, silent", maker<Accuser>(Accuser::Way{.silent = true})},
+      {"A9 accuses for ever, stalled", maker<Accuser>(Accuser::Way{.stalled = true})},
+      {"A9 accuses for ever, late", maker<Accuser>(Accuser::Way{.after = 300ms})},
+      {"A9 names nobody", maker<Accuser>(Accuser::Way{.names = false})},
+      {"A9 accuses for ever, leaves and returns", maker<Accuser>(Accuser::Way{.returns = true})},
+      {"A9 names nobody, leaves and returns", maker<Accuser>(Accuser::Way{.names = false, .returns = true})},
+      {"A9 two of their own edge", maker<Accuser>(Accuser::Way{.silent = true, .each_other = true})},
+      {"A9 closes its connections", maker<Breaks>(RingConduct::kCloses)},
+      {"A9 cuts at the end", maker<Breaks>(RingConduct::kCuts)},
+      {"A9 is silent in the ring", maker<Breaks>(RingConduct::kSilent)},
+      {"A9 stalls", maker<Breaks>(RingConduct::kStalls)},
+      {"A9 slow", maker<Breaks>(RingConduct::kSlow)},
+      {"A9 alters bytes", maker<Breaks>(RingConduct::kAlters)},
+      {"A10 is cut off in each attempt", maker<Deserts>(false)},
+      {"A10 leaves in each attempt", maker<Deserts>(true)},
+      {"A10 gives more than it says", maker<GivesMore>()},
+      {"A10 flaps, never ready", maker<Flaps>(false)},
+      {"A10 leaves and comes, never ready", maker<Flaps>(true)},
+      {"A10 fetches for ever", maker<Fetches>(false)},
+      {"A10 fetches for ever, anew each time", maker<Fetches>(true)},
+      {"A10 wrong state", maker<WrongState>()},
+      {"A10 keeps what it does not hold", maker<Keeps>()},
+      {"A10 slow by its word", maker<SlowByItsWord>()},
+      {"A10 rotates", maker<Rotates>(false)},
+      {"A10 rotates with each attempt", maker<Rotates>(true)},
+  };
+}
+
+}  // namespace atl
