@@ -335,7 +335,7 @@ void RoundCoordinator::fast_forward(const IslandConnected& event) {
 // ---- the end of the run
 
 void RoundCoordinator::settle_end() {
-  if (finished_ || !state_.is_last_round_done()) return;
+  if (finished_ || !state_.is_last_round_done() || safekeeping_.awaits_last_upload()) return;
   if (!end_by_) end_by_ = turn_.now() + kEndTimeout;
   const bool late = turn_.now() >= *end_by_;
   if (last_validator_) {

@@ -20,6 +20,8 @@ constexpr std::chrono::hours kUploadPatience{1};
 // store by then is not written again by the next.
 constexpr std::chrono::hours kUploadLimit{24};
 
+constexpr std::chrono::minutes kLastUploadTime{10};  // for what a run comes to, to begin; some tries
+
 }  // namespace
 
 Safekeeping::Safekeeping(CoordinatorTurn& turn, Membership& members, const MeshTrust& trust,
@@ -95,9 +97,11 @@ void Safekeeping::settle() {
 
 // ---- uploads
 
+// Every so many rounds, and what the run comes to.
 bool Safekeeping::upload_is_due(OuterStep step) const {
   const std::uint32_t every = turn_.run().upload_every;
   const auto newest = uploaded();
+  if (state_.is_last_round_done() && step == state_.committed()) return newest != step;
   return step.value >= every && (!newest || step.value / every > newest->value / every);
 }
 
@@ -113,6 +117,14 @@ std::optional<Safekeeping::Upload> Safekeeping::best_upload(bool of_failed) cons
     best = Upload{id, *kept, island.heartbeat ? island.heartbeat->uploaded_bytes : std::nullopt, now, now};
   }
   return best;
+}
+
+bool Safekeeping::awaits_last_upload() {
+  if (turn_.run().upload_every == 0 || uploaded() == state_.committed()) return false;
+  const auto can_write = [](const auto& entry) { return entry.second.connected && entry.second.can_upload; };
+  if (std::ranges::none_of(members_.islands(), can_write)) return false;
+  if (!last_by_) last_by_ = turn_.now() + kLastUploadTime;
+  return under_way_ || turn_.now() < *last_by_;
 }
 
 void Safekeeping::ask_for_upload() {

@@ -32,6 +32,10 @@ class Safekeeping {
   // store, or with which the run began.
   std::optional<OuterStep> newest_kept(OuterStep at_most) const;
 
+  // Whether the run, whose last round is done, is to stay open until what it came to is in the store: for minutes, as
+  // long as an island is here that can write it, and for what is being written.
+  bool awaits_last_upload();
+
   void settle();  // tells what changed, and asks for an upload when one is due
   void said(const MeshIsland& island, const IslandUploaded& message);
   void go_back_to(OuterStep step);  // later states are undone
@@ -63,6 +67,7 @@ class Safekeeping {
   int failures_ = 0;           // since then
   // When one that has not failed is asked, and when one that has.
   Clock::time_point another_at_{}, again_at_{};
+  std::optional<Clock::time_point> last_by_;  // what the run came to; from its last round on
 };
 
 }  // namespace atl

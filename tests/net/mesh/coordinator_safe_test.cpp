@@ -67,6 +67,24 @@ RunConfig uploading_run(std::uint32_t every) {
   return run;
 }
 
+// Three islands, of which the first has credentials.
+RunConfig three_rounds() {
+  RunConfig run = uploading_run(2);
+  run.max_rounds = 3;
+  return run;
+}
+HeldState train_to_the_end(SimulatedMesh& mesh) {
+  for (int i = 1; i <= 3; ++i) mesh.start(i);
+  deliver(mesh);
+  mesh.island(1).can_upload = true;
+  mesh.cut(1);
+  mesh.link(1);
+  deliver(mesh);
+  for (int i = 0; i < 100 && mesh.hub().committed() < OuterStep{3}; ++i) mesh.settle_once();
+  deliver(mesh);
+  return {OuterStep{3}, mesh.island(1).state_hash};
+}
+
 // It comes again, with credentials.
 void gets_credentials(Trained& run, int island) {
   run.mesh.island(island).can_upload = true;
@@ -101,6 +119,8 @@ class CoordinatorSafeTest : public QObject {
   void nobody_is_asked_twice_for_the_same_stretch_of_rounds();
   void when_an_upload_fails_another_island_is_asked_after_a_pause();
   void who_alone_can_upload_is_asked_again_and_again_and_the_pause_is_told();
+  void what_a_run_comes_to_is_published_before_it_ends();
+  void a_run_ends_although_what_it_came_to_cannot_be_published();
   void when_the_uploader_is_gone_another_is_asked();
   void when_the_uploader_gets_no_further_another_is_asked();
   void an_uploader_has_a_day_whatever_it_says_data();
@@ -289,6 +309,47 @@ void CoordinatorSafeTest::who_alone_can_upload_is_asked_again_and_again_and_the_
   run.mesh.say(1, IslandUploaded{OuterStep{3}, run.hashes.at(3), {}});
 
   QCOMPARE(run.mesh.hub().safekeeping().uploaded(), std::optional(OuterStep{3}));
+}
+
+void CoordinatorSafeTest::what_a_run_comes_to_is_published_before_it_ends() {
+  SimulatedMesh mesh(three_rounds());
+  const HeldState last = train_to_the_end(mesh);
+  QVERIFY(!mesh.island(1).goodbye);
+
+  mesh.say(1, IslandDurable{{last}});
+  deliver(mesh);
+  const auto asked = received<HubUpload>(mesh.island(1));
+  QCOMPARE(asked.size(), std::size_t{1});
+  QCOMPARE(asked[0].outer_step, OuterStep{3});  // no multiple of two
+  QVERIFY(!mesh.island(1).goodbye);
+  mesh.say(1, IslandUploaded{last.outer_step, last.state_hash, {}});
+  deliver(mesh);
+
+  for (int i = 1; i <= 3; ++i) QVERIFY(mesh.island(i).goodbye && mesh.island(i).goodbye->finished);
+  QCOMPARE(mesh.hub().safekeeping().uploaded(), std::optional(OuterStep{3}));
+}
+
+void CoordinatorSafeTest::a_run_ends_although_what_it_came_to_cannot_be_published() {
+  SimulatedMesh mesh(three_rounds());
+  const HeldState last = train_to_the_end(mesh);
+  mesh.say(1, IslandDurable{{last}});
+  deliver(mesh);
+
+  int minutes = 0;
+  std::size_t failed = 0;
+  for (; minutes < 60 && !mesh.island(1).goodbye; ++minutes) {
+    for (int i = 0; i < 15; ++i) {
+      mesh.pass(4s);
+      deliver(mesh);
+      if (received<HubUpload>(mesh.island(1)).size() == failed) continue;
+      ++failed;
+      mesh.say(1, IslandUploaded{last.outer_step, last.state_hash, "the bucket is full"});
+      deliver(mesh);
+    }
+  }
+
+  QVERIFY2(minutes >= 9 && minutes <= 12, qPrintable(QString::number(minutes)));
+  QVERIFY(failed >= 5);
 }
 
 void CoordinatorSafeTest::when_the_uploader_is_gone_another_is_asked() {

@@ -111,7 +111,7 @@ void CoordinatorWorkTest::what_a_liar_gives_is_in_no_commit() {
   QVERIFY2(last_reason(mesh, work.liar).find("left out up to round") != std::string::npos,
            last_reason(mesh, work.liar).c_str());
   QVERIFY(received<HubNotice>(mesh.island(2)).back().text.find("left out up to round") != std::string::npos);
-  QCOMPARE(mesh.hub().islands().at(work.liar).rounds_accepted,
+  QCOMPARE(mesh.hub().islands().at(work.liar).conduct.rounds_accepted,
            static_cast<std::uint32_t>(rounds_with_work_of(mesh, work.liar)));
 }
 
