@@ -75,7 +75,7 @@ void OpenRound::holds(const IslandId& island, const std::string& digest) {
   const auto grace = turn_.run().straggler_grace;
   attempt_->have(island, digest);
   // The first one's word leaves nobody behind, for it may be lying; but it bounds how long the attempt may take.
-  if (!stall_due_) stall_due_ = now + grace * (1 << std::min(stalled_attempts_, kMostStallDoublings));
+  if (!stall_due_) stall_due_ = now + grace * (1 << std::min(stall_doublings_, kMostStallDoublings));
   if (!average_due_ && attempt_->most_trainers_have_it()) average_due_ = now + grace;
   decide();
 }
@@ -146,7 +146,7 @@ void OpenRound::settle_attempt() {
   settle_inquiry();
   if (kept_ && (kept_->complete() || turn_.now() >= kept_due_)) {
     blame_.judge();
-    if (blame_.found_who_held_up()) held_up_attempts_ = 0;
+    if (!blame_.held_up().empty()) held_up_attempts_ = stall_doublings_ = 0;
   }
 }
 
@@ -164,7 +164,7 @@ void OpenRound::promote_receivers() {
   if (attempt_ || parts_.expects_anybody()) return;
   const std::size_t quorum = turn_.run().quorum;
   if (parts_.count_trainers() < std::max(quorum, parts_.least_members()) && parts_.take_back()) {
-    stalled_attempts_ = 0;
+    stalled_attempts_ = stall_doublings_ = 0;
     blame_.forget_edges();
   }
   const std::size_t trainers = parts_.count_trainers();
@@ -244,6 +244,7 @@ void OpenRound::open_attempt() {
 void OpenRound::charge_for_failure() {
   if (!failing_since_) return;
   const Clock::duration cost = turn_.now() - *std::exchange(failing_since_, std::nullopt);
+  for (const IslandId& id : blame_.held_up()) members_.budget().charge(id, cost / 2);
   // What happens to half of them at once is no fault of theirs.
   if (2 * blame_.at_fault().size() >= members_.count_here()) return;
   for (const IslandId& id : blame_.at_fault()) members_.budget().charge(id, cost);
@@ -423,6 +424,7 @@ void OpenRound::leave_laggards_behind() {
 void OpenRound::end_what_stalls() {
   if (!attempt_ || inquiry_ || is_decided() || average_due_ || !stall_due_ || turn_.now() < *stall_due_) return;
   ++stalled_attempts_;
+  ++stall_doublings_;
   const auto since = stalls_since_.value_or(attempt_began_);
   const bool is_held_up = longest_ && turn_.now() - since >= *longest_;
   if (schedule_ == Schedule::kDirect) links_.direct_failed();

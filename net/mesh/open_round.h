@@ -140,6 +140,8 @@ class OpenRound {
   Clock::time_point retry_at_;
   int reported_failures_ = 0;
   int stalled_attempts_ = 0;
+  int stall_doublings_ =
+      0;  // of how long an attempt may take from the first word that it is averaged; until it is known who held up one
   int held_up_attempts_ = 0;
   std::optional<DigestInquiry> inquiry_;  // into attempt_, which waits for it
   Clock::time_point inquired_at_, inquiry_due_;

@@ -20,6 +20,7 @@ void RoundBlame::attempt_failed(const std::vector<AttemptMember>& order, WireFor
   failed_wire_ = wire;
   failed_schedule_ = schedule;
   at_fault_.clear();
+  held_up_.clear();
   forget_reports();
 }
 
@@ -43,7 +44,7 @@ void RoundBlame::note_broken_edge(const OpenAttempt& attempt, Schedule schedule,
 void RoundBlame::report_held_up(Clock::duration lasted) {
   reports_.emplace();
   held_up_for_ = lasted;
-  found_who_held_up_ = false;
+  held_up_.clear();
 }
 
 void RoundBlame::forget_edges() {
@@ -152,7 +153,7 @@ void RoundBlame::blame_who_held_up(const FailureReports& reports, Clock::duratio
     const IslandPair edge = std::minmax(waiting, peer);
     links_.edge_failed(edge, members_);
     if (take_out_who_is_at_fault(edge) || !avoid_edge(waiting, peer)) links_.declare_dead(waiting, peer);
-    found_who_held_up_ = true;
+    held_up_ = {edge.first, edge.second};
     return;
   }
 }

@@ -32,7 +32,8 @@ class RoundBlame {
   // The hub itself ended it, for it took far longer than its links need, `lasted`: by what the others say, the edge
   // over which least came held it up.
   void report_held_up(Clock::duration lasted);
-  bool found_who_held_up() const { return found_who_held_up_; }
+  // The two ends of the edge that did, where one was found: each bears half of what that cost.
+  const std::set<IslandId>& held_up() const { return held_up_; }
   // When all have said what they saw. An edge that never stood, or was silent, is avoided at once where a ring can do
   // without it; anything else is an accusation, and is counted.
   void judge();
@@ -103,7 +104,7 @@ class RoundBlame {
   std::optional<Clock::duration> held_up_for_;  // it was held up
   std::map<IslandId, int> own_failures_;        // attempts of the round that failed by their reporter alone
   std::set<IslandId> taken_out_;                // of the round, for their edges to several others
-  bool found_who_held_up_ = false;              // the attempt that took far longer than its links need
+  std::set<IslandId> held_up_;                  // the ends of the edge that held the last attempt up
   std::set<IslandId> at_fault_;                 // for the last attempt that failed
   std::vector<IslandId> culpable_;              // by the last inquiry, if the next attempt passes without it
   std::set<IslandId> implicated_;               // by what members of the round's attempts showed of their bytes

@@ -87,7 +87,7 @@ AttackedRun::Outcome AttackedRun::run(const NamedAttacker* attacker) const {
 
 double AttackedRun::left(const Outcome& attacked, const Outcome& honest) const {
   if (!attacked.violation.empty() || attacked.loss > most_loss(honest)) return -1;
-  return std::min(attacked.rate / honest.rate, attacked.least_part) - least_share();
+  return std::min(attacked.rate / honest.rate - least_share(), attacked.least_part - least_part());
 }
 
 double AttackedRun::most_loss(const Outcome& honest) const {

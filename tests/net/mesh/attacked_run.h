@@ -28,6 +28,8 @@ struct AttackedRun {
 
   Outcome run(const NamedAttacker* attacker) const;  // null: all are honest
   double least_share() const { return 1 - static_cast<double>(liars) / islands - 0.1; }
+  // Of the rounds, that an honest island trains in. Of three one word stands against another, and both go by turns.
+  double least_part() const { return islands < 4 ? 0.3 : least_share(); }
   // In the same time it may have learned as much less.
   double most_loss(const Outcome& honest) const;
 };

@@ -104,7 +104,7 @@ RandomAttack::Outcome RandomAttack::run(unsigned seed, std::size_t honest_rounds
   for (const IslandId& id : honest) {
     const auto takes_part = [&](const TimedMesh::Commit& commit) { return commit.trainers.contains(id); };
     const auto part = std::count_if(mesh.commits().begin() + from, mesh.commits().begin() + to, takes_part);
-    if (static_cast<double>(part) + 1 < least_share() * static_cast<double>(to - from)) {
+    if (static_cast<double>(part) + 1 < least_part() * static_cast<double>(to - from)) {
       outcome.failure = fmt::format("part: {} trained in {} of {} rounds", id.value, part, to - from);
       return outcome;
     }
