@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kSame = 0.5;            // suspicions no further apart are equal
 constexpr double kForgiven = 0.9;        // of suspicion stays with each round in which nobody is searched
-constexpr int kMostDoublings = 5;        // of a search that found nobody
+constexpr int kMostTermDoublings = 5;        // of a search that found nobody
 constexpr std::uint32_t kRoundsOut = 4;  // doubled each time that it is found
 constexpr int kMostOut = 10;             // doublings
 constexpr std::size_t kMostInRow = 4;    // attempts a trainer, that are not sound; then nobody is found
@@ -112,7 +112,7 @@ WorkWatch::Fault WorkWatch::find_missing(const WorkFindings& found, const std::v
     unsound_in_row_ = 0;
     at_once_ = 1;
     held_.clear();
-    rounds_left_ = static_cast<std::uint32_t>(trainers) << std::min(fruitless_, kMostDoublings);
+    rounds_left_ = static_cast<std::uint32_t>(trainers) << std::min(fruitless_, kMostTermDoublings);
   }
   largest_missing_ = std::max(largest_missing_, found.missing);
   for (const AttemptMember& member : members) {
