@@ -165,9 +165,9 @@ std::vector<IslandId> FailureReports::call_silent(const IslandId& island) const 
   return reporters;
 }
 
-const std::pair<IslandId, IslandAttemptFailed>& FailureReports::blamed(Schedule schedule) const {
+const std::pair<IslandId, IslandAttemptFailed>& FailureReports::blamed(Schedule schedule, bool may_be_stall) const {
   const auto* blamed = &reports_.front();
-  if (!blamed->second.stalled_after || schedule == Schedule::kDirect) return *blamed;
+  if (!blamed->second.stalled_after || schedule == Schedule::kDirect || !may_be_stall) return *blamed;
   for (const auto& entry : reports_) {
     if (entry.second.stalled_after && *entry.second.stalled_after < *blamed->second.stalled_after) blamed = &entry;
   }

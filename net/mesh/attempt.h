@@ -104,8 +104,9 @@ class FailureReports {
   // with the fewest bytes: when one member stops passing data on, all others starve after it and each finds its
   // predecessor without data; but what a member has sent on it must have had, or made, before, so that along the ring
   // everybody has got more than the one that follows the culprit, which got nothing of all that waits there. Not so in
-  // a direct exchange, where who waits itself promises the others when it will have found whom it waits for.
-  const std::pair<IslandId, IslandAttemptFailed>& blamed(Schedule schedule) const;
+  // a direct exchange, where who waits itself promises the others when it will have found whom it waits for; nor in an
+  // attempt that is too young for a stall: then nothing has come to anybody.
+  const std::pair<IslandId, IslandAttemptFailed>& blamed(Schedule schedule, bool may_be_stall = true) const;
   struct Wait {
     IslandId waiting, peer;
     std::uint64_t bytes = 0;  // that had come over their edge

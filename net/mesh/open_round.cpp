@@ -162,8 +162,8 @@ void OpenRound::settle_parts() {
 // cannot agree.
 void OpenRound::promote_receivers() {
   if (attempt_ || parts_.expects_anybody()) return;
-  const std::size_t quorum = turn_.run().quorum;
-  if (parts_.count_trainers() < std::max(quorum, parts_.least_members()) && parts_.take_back()) {
+  const std::uint32_t quorum = turn_.run().quorum;
+  if (parts_.count_trainers() < quorum && parts_.take_back()) {
     stalled_attempts_ = stall_doublings_ = 0;
     blame_.forget_edges();
   }
@@ -222,7 +222,11 @@ void OpenRound::open_attempt() {
   blame_.leave_out_the_large();
   std::vector<AttemptMember> members = parts_.ready_members();
   const auto trainers = static_cast<std::size_t>(std::ranges::count_if(members, trained));
-  if (trainers < parts_.least_members()) return;
+  if (trainers == 0 || trainers < turn_.run().quorum) return;
+  if (members.size() < parts_.least_members()) {
+    (void)parts_.take_back();
+    return;
+  }
   blame_.leave_out_suspect(members);
   trust_.work().leave_out(round_, turn_.run().quorum, members);
   RingChoice ring = links_.choose(std::move(members));
@@ -507,7 +511,7 @@ void OpenRound::fail_attempt(const std::string& reason, Clock::duration delay) {
   turn_.publish(AttemptFailed{round_, attempt_->number(),
                               reason + (left_direct_ ? "; it went directly, and goes on around the ring" : "")});
   kept_.emplace(attempt_->number(), attempt_->live());
-  blame_.attempt_failed(attempt_->order(), wire_, schedule_);
+  blame_.attempt_failed(attempt_->order(), wire_, schedule_, turn_.now() - attempt_began_);
   kept_due_ = turn_.now() + turn_.run().dead_after;
   parts_.average_failed();
   failing_since_ = attempt_began_;

@@ -8,6 +8,7 @@ namespace atl {
 namespace {
 
 constexpr int kMostStrikes = 3;
+constexpr int kLeastStall = 2;  // silence timeouts: islands say of no peer before that it stalls
 
 }  // namespace
 
@@ -15,8 +16,10 @@ RoundBlame::RoundBlame(CoordinatorTurn& turn, Membership& members, MeshLinks& li
                        RoundParts& parts, MeshVerdicts& verdicts)
     : turn_(turn), members_(members), links_(links), trust_(trust), parts_(parts), verdicts_(verdicts) {}
 
-void RoundBlame::attempt_failed(const std::vector<AttemptMember>& order, WireFormat wire, Schedule schedule) {
+void RoundBlame::attempt_failed(const std::vector<AttemptMember>& order, WireFormat wire, Schedule schedule,
+                                Clock::duration lasted) {
   failed_order_ = order;
+  failed_after_ = lasted;
   failed_wire_ = wire;
   failed_schedule_ = schedule;
   at_fault_.clear();
@@ -58,7 +61,8 @@ void RoundBlame::judge() {
   if (!reports_) return;
   const FailureReports reports = *std::exchange(reports_, std::nullopt);
   if (const auto lasted = std::exchange(held_up_for_, {})) return blame_who_held_up(reports, *lasted);
-  const auto& [reporter, report] = reports.blamed(failed_schedule_);
+  const auto& [reporter, report] =
+      reports.blamed(failed_schedule_, failed_after_ >= kLeastStall * turn_.run().dead_after);
   // Who accuses one with whom it had no edge accuses itself.
   const bool had_edge = report.peer && had_edge_with(reporter, *report.peer);
   // A death is no reason: the others exchange without it.

@@ -23,7 +23,8 @@ class RoundBlame {
              MeshVerdicts& verdicts);
 
   // An attempt failed. Whose reports come is asked then; what was said of the one before counts no more.
-  void attempt_failed(const std::vector<AttemptMember>& order, WireFormat wire, Schedule schedule);
+  void attempt_failed(const std::vector<AttemptMember>& order, WireFormat wire, Schedule schedule,
+                      Clock::duration lasted);
   void report(const IslandId& reporter, const IslandAttemptFailed& report);  // the one that ended it
   void add_report(const IslandId& reporter, const IslandAttemptFailed& report);
   // Of one that runs, which the others end well.
@@ -100,6 +101,7 @@ class RoundBlame {
   std::vector<AttemptMember> failed_order_;     // of the last attempt that failed
   WireFormat failed_wire_{};                    // of the same
   Schedule failed_schedule_ = Schedule::kRing;  // of the same
+  Clock::duration failed_after_{};              // the same
   std::optional<FailureReports> reports_;       // of the same, if a member's report ended it, or
   std::optional<Clock::duration> held_up_for_;  // it was held up
   std::map<IslandId, int> own_failures_;        // attempts of the round that failed by their reporter alone

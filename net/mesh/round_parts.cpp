@@ -268,10 +268,9 @@ std::size_t RoundParts::count_trainers() const {
 std::size_t RoundParts::least_members() const {
   const auto is_ready = [this](const auto& entry) {
     const RoundPart& part = of(entry.first);
-    return part.role == RoundPart::Role::kTrainer && entry.second.connected && part.ready;
+    return part.role != RoundPart::Role::kNone && entry.second.connected && part.ready && !is_left_out(entry.first);
   };
-  const auto ready = static_cast<std::size_t>(std::ranges::count_if(members_.islands(), is_ready));
-  return std::max<std::size_t>({1, turn_.run().quorum, (ready + 1) / 2});
+  return (static_cast<std::size_t>(std::ranges::count_if(members_.islands(), is_ready)) + 1) / 2;
 }
 
 std::vector<IslandId> RoundParts::awaited() const {

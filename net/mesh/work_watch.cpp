@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kSame = 0.5;            // suspicions no further apart are equal
 constexpr double kForgiven = 0.9;        // of suspicion stays with each round in which nobody is searched
-constexpr int kMostTermDoublings = 5;        // of a search that found nobody
+constexpr int kMostTermDoublings = 5;    // of a search that found nobody
 constexpr std::uint32_t kRoundsOut = 4;  // doubled each time that it is found
 constexpr int kMostOut = 10;             // doublings
 constexpr std::size_t kMostInRow = 4;    // attempts a trainer, that are not sound; then nobody is found
