@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 namespace atl {
 namespace {
@@ -72,7 +73,12 @@ void RoundBlame::judge() {
   for (const IslandPair& edge : seen) (void)edge_failed(edge, /*at_first_hand=*/true);
   if (!seen.empty() || !members_.contains(reporter)) return;
   if (!had_edge) return blame_itself(reporter, report.reason);
-  if (all_live) (void)edge_failed(std::minmax(reporter, *report.peer), /*at_first_hand=*/false);
+  if (!all_live) return;
+  // A stall takes long to be found, and its report is first-hand.
+  const IslandPair edge = std::minmax(reporter, *report.peer);
+  const bool stalled = may_be_stall && report.stalled_after;
+  if (stalled) held_up_ = {edge.first, edge.second};
+  (void)edge_failed(edge, /*at_first_hand=*/stalled);
 }
 
 // Edges that never stood, else those that were silent: of the peer that the first such report names, by whoever names
@@ -188,11 +194,13 @@ void RoundBlame::leave_out_of_round(MeshIsland& island, const std::string& reaso
 }
 
 void RoundBlame::leave_out_debtors() {
-  std::vector<IslandId> trainers;
+  std::vector<IslandId> trainers, owing;
   for (const AttemptMember& member : parts_.ready_members()) {
     if (trained(member)) trainers.push_back(member.id);
+    if (!trained(member) && members_.budget().owes(member.id)) owing.push_back(member.id);
   }
-  for (const IslandId& id : members_.debtors(trainers)) {
+  std::ranges::copy(members_.debtors(trainers), std::back_inserter(owing));
+  for (const IslandId& id : owing) {
     leave_out_of_round(*members_.find(id), fmt::format("the others waited for it for longer than they may; it takes "
                                                        "part again in {:.0f} s",
                                                        members_.seconds_in_debt(id)));
