@@ -25,6 +25,7 @@ class DelayBudget {
   void save(Clock::time_point now, std::size_t islands);
   void charge(const IslandId& island, Clock::duration delay);
 
+  Clock::duration most() const { return most_; }
   Clock::duration left(const IslandId& island) const;  // below zero: it owes
   bool is_spent(const IslandId& island) const { return left(island) <= Clock::duration{}; }
   bool owes(const IslandId& island) const { return left(island) < Clock::duration{}; }

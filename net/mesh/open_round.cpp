@@ -248,7 +248,10 @@ void OpenRound::open_attempt() {
 void OpenRound::charge_for_failure() {
   if (!failing_since_) return;
   const Clock::duration cost = turn_.now() - *std::exchange(failing_since_, std::nullopt);
-  for (const IslandId& id : blame_.held_up()) members_.budget().charge(id, cost / 2);
+  // Half of all at most: an honest end of one such edge, or of two, does not come to owe.
+  for (const IslandId& id : blame_.held_up()) {
+    members_.budget().charge(id, std::min(cost / 2, members_.budget().most() / 2));
+  }
   // What happens to half of them at once is no fault of theirs.
   if (2 * blame_.at_fault().size() >= members_.count_here()) return;
   for (const IslandId& id : blame_.at_fault()) members_.budget().charge(id, cost);

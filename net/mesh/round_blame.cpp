@@ -62,8 +62,8 @@ void RoundBlame::judge() {
   if (!reports_) return;
   const FailureReports reports = *std::exchange(reports_, std::nullopt);
   if (const auto lasted = std::exchange(held_up_for_, {})) return blame_who_held_up(reports, *lasted);
-  const auto& [reporter, report] =
-      reports.blamed(failed_schedule_, failed_after_ >= kLeastStall * turn_.run().dead_after);
+  const bool may_be_stall = failed_after_ >= kLeastStall * turn_.run().dead_after;
+  const auto& [reporter, report] = reports.blamed(failed_schedule_, may_be_stall);
   // Who accuses one with whom it had no edge accuses itself.
   const bool had_edge = report.peer && had_edge_with(reporter, *report.peer);
   // A death is no reason: the others exchange without it.

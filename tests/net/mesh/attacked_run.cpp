@@ -56,7 +56,8 @@ AttackedRun::Outcome AttackedRun::run(const NamedAttacker* attacker) const {
   }
   const auto round = times.inner + times.ring;
   if (attacker == nullptr || attacker->warms_up) {
-    mesh.pass(std::max<Clock::duration>(warm_up_at_least, warm_up_rounds * round));
+    const auto at_least = attacker != nullptr ? attacker->warm_up : NamedAttacker{}.warm_up;
+    mesh.pass(std::max<Clock::duration>(at_least, warm_up_rounds * round));
   }
   const std::size_t before = mesh.commits().size();
   const auto lasts = std::max<Clock::duration>(measured_at_least, measured_rounds * round);

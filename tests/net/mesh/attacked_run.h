@@ -14,7 +14,7 @@ struct AttackedRun {
   unsigned seed = 1;
   // In rounds of an honest run, and no less than so long.
   int warm_up_rounds = 20, measured_rounds = 40;
-  std::chrono::minutes warm_up_at_least{5}, measured_at_least{10};
+  std::chrono::minutes measured_at_least{10};
 
   struct Outcome {
     double rate = 0;        // rounds a second

@@ -429,7 +429,7 @@ std::vector<NamedAttacker> named_attackers() {
       {"A9 cuts at the end", maker<Breaks>(RingConduct::kCuts)},
       {"A9 is silent in the ring", maker<Breaks>(RingConduct::kSilent)},
       {"A9 stalls", maker<Breaks>(RingConduct::kStalls)},
-      {"A9 slow", maker<Breaks>(RingConduct::kSlow)},
+      {"A9 slow", maker<Breaks>(RingConduct::kSlow), 60s, true, 60min},
       {"A9 alters bytes", maker<Breaks>(RingConduct::kAlters)},
       {"A10 is cut off in each attempt", maker<Deserts>(false)},
       {"A10 leaves in each attempt", maker<Deserts>(true)},
@@ -440,7 +440,7 @@ std::vector<NamedAttacker> named_attackers() {
       {"A10 fetches for ever, anew each time", maker<Fetches>(true)},
       {"A10 wrong state", maker<WrongState>()},
       {"A10 keeps what it does not hold", maker<Keeps>()},
-      {"A10 slow by its word", maker<SlowByItsWord>()},
+      {"A10 slow by its word", maker<SlowByItsWord>(), 60s, true, 60min},
       {"A10 rotates", maker<Rotates>(false)},
       {"A10 rotates with each attempt", maker<Rotates>(true)},
   };

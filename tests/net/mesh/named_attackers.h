@@ -43,7 +43,8 @@ struct NamedAttacker {
   std::string name;
   std::function<void(TimedMesh&, const std::string& id, SharedConspiracy)> add;
   std::chrono::milliseconds grace{60'000};
-  bool warms_up = true;  // else what it does at once counts
+  bool warms_up = true;             // else what it does at once counts
+  std::chrono::minutes warm_up{5};  // at least: an attempt that is held up takes minutes, and tells of one edge
 };
 // Whatever was found to stop a run, by the number that it has in SECURITY.md's list of rules between machines.
 std::vector<NamedAttacker> named_attackers();

@@ -64,8 +64,8 @@ void NamedAttackersTest::an_attacker_costs_no_more_than_its_share() {
   }
 
   const double share = attack.least_share();
-  const bool ok = worst.rate >= share * honest.rate && worst.least_part >= attack.least_part() && worst.violation.empty() &&
-                  worst.loss <= attack.most_loss(honest);
+  const bool ok = worst.rate >= share * honest.rate && worst.least_part >= attack.least_part() &&
+                  worst.violation.empty() && worst.loss <= attack.most_loss(honest);
   std::printf("%-42s %2d %2d %5d | %6.4f %6.4f %5.3f %5.3f | %5.3f %5.3f | %5.2f (%5.2f) %s%s%s\n", kind.name.c_str(),
               islands, liars, inner_milliseconds, honest.rate, worst.rate, worst.rate / honest.rate, share,
               worst.least_part, attack.least_part(), worst.loss, honest.loss, worst.told.c_str(),

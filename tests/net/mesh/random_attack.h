@@ -17,7 +17,7 @@ struct RandomAttack {
 
   double least_share() const { return 1 - static_cast<double>(liars) / islands - 0.1; }
   double least_part() const { return islands < 4 ? 0.3 : least_share(); }  // as AttackedRun's
-  std::size_t honest_rounds() const;  // in the time that is measured
+  std::size_t honest_rounds() const;                                       // in the time that is measured
   Outcome run(unsigned seed, std::size_t honest, bool tells) const;
 };
 
