@@ -68,6 +68,12 @@ bool EdgeFailures::is_its_turn(const IslandId& island, Clock::time_point now) co
   });
 }
 
+void EdgeFailures::doubt(const IslandId& island, Clock::time_point now) {
+  for (auto& [ends, edge] : edges_) {
+    if (is_end(ends, island) && now < edge.rests_until) edge.unproven = island;
+  }
+}
+
 void EdgeFailures::forget(const IslandId& island) {
   std::erase_if(edges_, [&](const auto& entry) { return is_end(entry.first, island); });
 }

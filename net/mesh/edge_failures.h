@@ -46,6 +46,8 @@ class EdgeFailures {
   // failed; else the next time it is the other's turn.
   void sat_out(const IslandId& island, Clock::time_point now);
   bool is_its_turn(const IslandId& island, Clock::time_point now) const;
+  // The hub itself saw that it does not do its part: of its edges that rest it is the end that sits out.
+  void doubt(const IslandId& island, Clock::time_point now);
   void forget(const IslandId& island);  // it was removed from the run
 
  private:
@@ -53,7 +55,7 @@ class EdgeFailures {
     std::deque<Clock::time_point> failures;  // of late, the oldest first
     Clock::time_point rests_until{};
     int rests = 0;                          // each soon after the one before
-    std::optional<IslandId> unproven = {};  // when it first failed
+    std::optional<IslandId> unproven = {};  // when it first failed, or doubted since
     std::optional<IslandId> sat_out = {};   // the last time that one of its ends did
     int rounds_out = 0;                     // so often, one time after the other
   };

@@ -8,6 +8,7 @@ namespace atl {
 namespace {
 
 constexpr std::chrono::seconds kRosterPace{1};
+constexpr std::size_t kInnerPhases = 8;              // remembered
 constexpr std::chrono::hours kLongestPause{7 * 24};  // then its place is free
 
 }  // namespace
@@ -143,6 +144,18 @@ std::set<IslandId> Membership::debtors(const std::vector<IslandId>& trainers) co
 
 double Membership::seconds_in_debt(const IslandId& island) const {
   return Seconds(budget_.until_paid(island, count_here())).count();
+}
+
+void Membership::note_inner_phase(Clock::duration time) {
+  inner_phases_.push_back(time);
+  if (inner_phases_.size() > kInnerPhases) inner_phases_.pop_front();
+}
+
+std::optional<Clock::duration> Membership::usual_inner_phase() const {
+  if (inner_phases_.empty()) return std::nullopt;
+  std::vector<Clock::duration> times(inner_phases_.begin(), inner_phases_.end());
+  std::ranges::sort(times);
+  return times[times.size() / 2];
 }
 
 // ---- the roster

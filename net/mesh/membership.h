@@ -2,7 +2,9 @@
 // One thread; owned by the RoundCoordinator.
 #pragma once
 
+#include <deque>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -57,6 +59,10 @@ class Membership {
   std::set<IslandId> debtors(const std::vector<IslandId>& trainers) const;
   double seconds_in_debt(const IslandId& island) const;  // from now on, as many as are here now
 
+  // How long it took until most of three trainers or more were ready, in the middle of the last rounds.
+  void note_inner_phase(Clock::duration time);
+  std::optional<Clock::duration> usual_inner_phase() const;
+
   HubRoster roster() const;
   void note_change() { roster_changed_ = true; }
   void send_roster();             // to all that are here
@@ -71,6 +77,7 @@ class Membership {
   Islands islands_;
   std::map<IslandId, Conduct> gone_;  // of those that left
   DelayBudget budget_;
+  std::deque<Clock::duration> inner_phases_;
   bool roster_changed_ = false;  // since it was sent to all
   Clock::time_point roster_sent_;
 };

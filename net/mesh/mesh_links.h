@@ -65,6 +65,7 @@ class MeshLinks {
   // It rests, and where no ring does without it one of its ends sits out: by turns, round by round.
   void declare_dead(const IslandId& a, const IslandId& b);
   bool is_dead(const IslandId& a, const IslandId& b) const { return matrix_.is_dead(a, b, turn_.now()); }
+  void doubt(const IslandId& island) { failures_.doubt(island, turn_.now()); }
   void sat_out(const IslandId& island) { failures_.sat_out(island, turn_.now()); }
   void revive() { matrix_.revive(); }
   BadEdges& bad_edges() { return bad_edges_; }

@@ -217,6 +217,9 @@ void OpenRound::open_attempt() {
   const std::vector<IslandId> awaited = parts_.awaited();
   const auto& grace_ends = parts_.grace_ends();
   if (!awaited.empty() && (!grace_ends || (now < *grace_ends && may_wait_for(awaited)))) return;
+  for (const IslandId& id : awaited) {
+    if (members_.budget().is_spent(id)) links_.doubt(id);
+  }
   waits_since_.reset();
   blame_.leave_out_debtors();
   blame_.leave_out_the_large();
@@ -254,7 +257,10 @@ void OpenRound::charge_for_failure() {
   }
   // What happens to half of them at once is no fault of theirs.
   if (2 * blame_.at_fault().size() >= members_.count_here()) return;
-  for (const IslandId& id : blame_.at_fault()) members_.budget().charge(id, cost);
+  for (const IslandId& id : blame_.at_fault()) {
+    members_.budget().charge(id, cost);
+    links_.doubt(id);
+  }
 }
 
 // The others wait for these, on the account of each. False: nothing is left on any.
@@ -484,7 +490,9 @@ void OpenRound::settle_inquiry() {
   const std::vector<IslandId> likely = blame_.likely_liars(inquiry, *attempt_);
   fail_attempt("the members hold different averages", retry_delay());
   kept_.reset();  // nobody knows which of them are right
-  blame_.change_neighbours(inquiry.bad_edges());
+  std::set<IslandPair> bad_edges = inquiry.bad_edges();
+  if (last_members_.size() == 2) bad_edges.insert(std::minmax(last_members_[0], last_members_[1]));  // one of the two
+  blame_.change_neighbours(bad_edges);
   blame_.search_for_liar(likely, "the members hold different averages");
 }
 

@@ -310,7 +310,17 @@ void RoundParts::start_grace() {
   }
   trainers += expected_back_.size();
   if (ready > 0 && !first_ready_) first_ready_ = turn_.now();
-  if (!grace_ends_ && 2 * ready > trainers) grace_ends_ = turn_.now() + turn_.run().straggler_grace;
+  if (grace_ends_) return;
+  const bool most_are = 2 * ready > trainers;
+  if (most_are && trainers >= 3) members_.note_inner_phase(turn_.now() - began_);
+  if (most_are || (2 * ready == trainers && is_half_late())) grace_ends_ = turn_.now() + turn_.run().straggler_grace;
+}
+
+// Where others sit out two may be left to train, of which one could hold the run up for ever: what rounds of more take
+// tells which of them is late.
+bool RoundParts::is_half_late() const {
+  const auto usual = members_.usual_inner_phase();
+  return usual && members_.islands().size() >= 3 && turn_.now() - began_ > *usual * 3 / 2;
 }
 
 bool RoundParts::takes_too_long() const { return !grace_ends_ && turn_.now() - began_ > turn_.patience(); }

@@ -112,6 +112,7 @@ class RoundParts {
   void let_all_take_part();
 
  private:
+  bool is_half_late() const;
   bool must_sit_out(const IslandId& id) const;
   void train(const IslandId& id, bool validate);
   void train(const IslandId& id, bool validate, LeaseRange lease);

@@ -33,6 +33,7 @@ class DelayBudgetTest : public QObject {
   void f_liars_make_nobody_look_guilty();
   void the_ends_of_a_resting_edge_sit_out_by_turns();
   void an_unproven_end_sits_out_each_time();
+  void an_end_that_is_doubted_sits_out_each_time();
 };
 
 void DelayBudgetTest::an_island_has_all_of_it_at_first() {
@@ -200,6 +201,16 @@ void DelayBudgetTest::an_unproven_end_sits_out_each_time() {
     QVERIFY(edges.is_its_turn(kB, kStart) && !edges.is_its_turn(kA, kStart));
     edges.sat_out(kB, kStart);
   }
+}
+
+void DelayBudgetTest::an_end_that_is_doubted_sits_out_each_time() {
+  EdgeFailures edges;
+  (void)edges.rest(kA, kB, kStart);
+  edges.sat_out(kA, kStart);
+
+  edges.doubt(kB, kStart);
+
+  QVERIFY(edges.is_its_turn(kB, kStart) && !edges.is_its_turn(kA, kStart));
 }
 
 }  // namespace atl
