@@ -13,7 +13,7 @@
 namespace atl {
 namespace {
 
-constexpr std::size_t kShown = 48;       // bytes of a text
+constexpr std::size_t kShownText = 48;       // bytes of a text
 constexpr std::size_t kShownTokens = 8;  // of a text's
 // What SentencePiece makes of its token for what it does not know; HuggingFace's files have it among the special ones.
 constexpr std::string_view kUnknown = " \xE2\x81\x87 ";
@@ -50,7 +50,7 @@ bool is_free(std::string_view name) {
 }
 
 std::string shown(std::string_view text) {
-  return text.empty() ? "no token" : fmt::format("'{}'", printable(text, kShown));
+  return text.empty() ? "no token" : fmt::format("'{}'", printable(text, kShownText));
 }
 
 std::string shown(const std::vector<TokenId>& ids) {

@@ -20,6 +20,7 @@ class WildLiar final : public Liar {
   Port port(bool for_hub) const override { return for_hub ? mood_.to_hub : mood_.to_peers; }
   RingConduct conduct(const HubAttempt& attempt) override;
   TimedValues gradient() const override;
+  TimedValues told_gradient() const override { return Liar::gradient(); }
   void ticks() override;
 
  protected:
