@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "net/wire/work_sketch.h"
 #include "tests/net/mesh/simulated_island.h"
 #include "tests/net/mesh/timed_mesh.h"
 
@@ -12,13 +11,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Clock::duration kRedial = 1s, kRecoverRetry = 1s, kProbeTakes = 500ms;
-
-// Of so few values the values themselves.
-std::string sketch_of(const TimedValues& values) {
-  WorkSketch sketch(kSketchNumel);
-  std::ranges::copy(values, sketch.begin());
-  return encode_sketch(sketch);
-}
 
 }  // namespace
 
@@ -235,13 +227,7 @@ void TimedIsland::averaged(const HubAttempt& attempt, const TimedValues& average
     refusal.too_large = true;
     return say(std::move(refusal));
   }
-  IslandHave have{attempt.round, attempt.attempt, digest, 0.1, attempt.fragment};
-  const auto self = std::ranges::find(attempt.order, id_, &AttemptMember::id);
-  if (attempt.final_buckets.empty() && self != attempt.order.end()) {
-    have.average_sketch = sketch_of(average);
-    if (self->tokens > 0) have.gave_sketch = sketch_of(told_gradient());
-  }
-  say(std::move(have));
+  say(IslandHave{attempt.round, attempt.attempt, digest, 0.1, attempt.fragment});
 }
 
 void TimedIsland::average_failed(const HubAttempt& attempt, IslandAttemptFailed report) {

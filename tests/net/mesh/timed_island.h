@@ -44,7 +44,6 @@ class TimedIsland {
   virtual Port port(bool /*for_hub*/) const { return Port::kOpen; }
   virtual RingConduct conduct(const HubAttempt&) { return RingConduct::kTakesPart; }
   virtual TimedValues gradient() const { return gradient_; }  // that it gives
-  virtual TimedValues told_gradient() const { return gradient(); }
   void averaged(const HubAttempt& attempt, const TimedValues& average, const std::string& digest);
   void average_failed(const HubAttempt& attempt, IslandAttemptFailed report);
   bool holds(const std::string& digest) const { return average_ && average_->digest == digest; }

@@ -60,8 +60,8 @@ void WildLiar::draw_mood() {
   }
   if (does(6, 0.4)) mood_.goes = of(0.02, 0.2, 0.6);
   mood_.returns = does(7, 0.3);  // also what makes any of the others forgotten
-  if (does(7, 0.1)) mood_.scale = of(1.0, -1.0, 0.0, 3.0, 100.0);
-  if (does(7, 0.1)) mood_.hidden_scale = of(1.0, 0.1, 10.0);
+  // What it gives is none of its words: coordinator_work_test has that.
+  if (does(7, 0.1)) mood_.scale = of(1.0, 0.0, 3.0, 100.0);
   mood_.rejoins_at_once = is(0.7);
   mood_.claims_truth = is(0.8);
 }
@@ -83,7 +83,7 @@ RingConduct WildLiar::conduct(const HubAttempt&) {
 
 TimedValues WildLiar::gradient() const {
   TimedValues values = Liar::gradient();
-  for (double& value : values) value *= mood_.scale * mood_.hidden_scale;
+  for (double& value : values) value *= mood_.scale;
   return values;
 }
 

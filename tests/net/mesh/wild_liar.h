@@ -20,7 +20,6 @@ class WildLiar final : public Liar {
   Port port(bool for_hub) const override { return for_hub ? mood_.to_hub : mood_.to_peers; }
   RingConduct conduct(const HubAttempt& attempt) override;
   TimedValues gradient() const override;
-  TimedValues told_gradient() const override { return Liar::gradient(); }
   void ticks() override;
 
  protected:
@@ -45,10 +44,9 @@ class WildLiar final : public Liar {
     double says_of_attempts = 0;  // so often, when one begins
     bool same_report = false;     // each time
     IslandAttemptFailed report;
-    double goes = 0;          // times a second
-    bool returns = false;     // left out, it leaves and comes again
-    double scale = 1;         // of its gradient, told
-    double hidden_scale = 1;  // and not told
+    double goes = 0;       // times a second
+    bool returns = false;  // left out, it leaves and comes again
+    double scale = 1;      // of its gradient, told
     bool rejoins_at_once = true;
     bool claims_truth = true;  // in its hello
   };
