@@ -20,7 +20,7 @@ void DelayBudget::charge(const IslandId& island, Clock::duration delay) {
 }
 
 Clock::rep DelayBudget::parts(const Account& account, std::size_t islands) {
-  return static_cast<Clock::rep>(std::max<std::size_t>(islands, 2)) << std::clamp(account.debts - 1, 0, kMostHalvings);
+  return static_cast<Clock::rep>(islands + 1) << std::clamp(account.debts - 1, 0, kMostHalvings);
 }
 
 Clock::duration DelayBudget::until_paid(const IslandId& island, std::size_t islands) const {

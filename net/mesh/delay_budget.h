@@ -1,6 +1,6 @@
 // How long the others may wait for each island: for one that is late, that leaves in the middle of an attempt, or for
-// whose sake attempts fail. Each island saves one part in n of the time that passes (n: the islands that are here), and
-// what the others wait for it is taken from that. An island with nothing left is waited for no longer; one that owes
+// whose sake attempts fail. Each island saves one part in n + 1 of the time that passes (n: the islands that are here),
+// and what the others wait for it is taken from that. An island with nothing left is waited for no longer; one that owes
 // sits out until it has saved what it owes. So f islands of n cost the others at most f / n of the time, in whatever
 // way they spend it. Who comes to owe again saves half as fast, until it was once without any debt: honest misfortune
 // ends, an attack does not. Kept by island while the hub runs, also of islands that left.

@@ -1,7 +1,7 @@
 // When the next round waits for those who fetch the committed state. Where rounds are shorter than a fetch, what is
 // fetched is outdated each time that it is there; so a round waits now and then. Of the time in which none waits an
-// eighth is saved, RunConfig::lost_after at most, and a wait spends all that is saved: whoever asks, under whichever
-// names, coming and going as they like, the rounds of any while wait for an eighth of it at most, and for one saving
+// tenth is saved, RunConfig::lost_after at most, and a wait spends all that is saved: whoever asks, under whichever
+// names, coming and going as they like, the rounds of any while wait for a tenth of it at most, and for one saving
 // beyond. A wait is for all that fetch, so nobody takes it away from another; and it is not spent before it is as long
 // as the oldest fetch deserves, which doubles with that one's age, so that a fetch of any length up to lost_after ends
 // within one. A function of the time; one thread; owned by the InnerPhase.

@@ -38,7 +38,7 @@ class DelayBudgetTest : public QObject {
 
 void DelayBudgetTest::an_island_has_all_of_it_at_first() {
   DelayBudget budget(60s);
-  budget.save(kStart, 4);
+  budget.save(kStart, 3);
 
   budget.charge(kA, 59s);
 
@@ -74,38 +74,38 @@ void DelayBudgetTest::who_is_waited_for_all_the_time_costs_one_part_in_n() {
 
 void DelayBudgetTest::who_owes_again_saves_half_as_fast() {
   DelayBudget budget(60s);
-  budget.save(kStart, 4);
+  budget.save(kStart, 3);
   budget.charge(kA, 70s);
-  budget.save(kStart + 40s, 4);
+  budget.save(kStart + 40s, 3);
   QVERIFY(!budget.owes(kA));
 
   budget.charge(kA, 10s);
-  budget.save(kStart + 80s, 4);
+  budget.save(kStart + 80s, 3);
   QVERIFY(budget.owes(kA));
-  budget.save(kStart + 120s, 4);
+  budget.save(kStart + 120s, 3);
 
   QVERIFY(!budget.owes(kA));
 }
 
 void DelayBudgetTest::a_long_good_time_ends_it() {
   DelayBudget budget(60s);
-  budget.save(kStart, 4);
-  for (int i = 0; i < 3; ++i) budget.charge(kA, 61s), budget.save(kStart + (i + 1) * 1h, 4);
+  budget.save(kStart, 3);
+  for (int i = 0; i < 3; ++i) budget.charge(kA, 61s), budget.save(kStart + (i + 1) * 1h, 3);
 
-  budget.save(kStart + 10h, 4);
+  budget.save(kStart + 10h, 3);
   budget.charge(kA, 61s);
-  budget.save(kStart + 10h + 4s, 4);
+  budget.save(kStart + 10h + 4s, 3);
 
   QVERIFY(!budget.owes(kA));
 }
 
 void DelayBudgetTest::it_says_how_long_a_debt_lasts() {
   DelayBudget budget(60s);
-  budget.save(kStart, 4);
+  budget.save(kStart, 3);
   budget.charge(kA, 70s);
 
-  QCOMPARE(budget.until_paid(kA, 4), Clock::duration(40s));
-  QCOMPARE(budget.until_paid(kB, 4), Clock::duration(0s));
+  QCOMPARE(budget.until_paid(kA, 3), Clock::duration(40s));
+  QCOMPARE(budget.until_paid(kB, 3), Clock::duration(0s));
 }
 
 // ---- edges

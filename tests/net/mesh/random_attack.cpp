@@ -11,7 +11,7 @@ namespace {
 using namespace std::chrono_literals;
 
 // The hub may learn in the first; after the liars have stopped everybody is to be back in the last.
-constexpr Clock::duration kWarmUp = 20min, kMeasured = 10min, kAfterwards = 4min;
+constexpr Clock::duration kWarmUp = 20min, kMeasured = 30min, kAfterwards = 4min;
 constexpr std::size_t kRoundsAfterwards = 5;
 // The others have begun: of the first round's trainers most are honest.
 constexpr Clock::duration kLiarsComeAfter = 2s;

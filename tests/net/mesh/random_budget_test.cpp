@@ -61,7 +61,7 @@ void RandomBudgetTest::liars_cost_no_more_than_their_share() {
     return;
   }
 
-  const unsigned schedules = number_of("ATOLL_BUDGET_SCHEDULES", 200) * percent / 100;
+  const unsigned schedules = number_of("ATOLL_BUDGET_SCHEDULES", 100) * percent / 100;
   std::map<unsigned, RandomAttack::Outcome> outcomes;
   Mutex mutex;
   std::atomic<unsigned> next{0};
