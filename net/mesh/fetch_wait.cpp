@@ -5,7 +5,7 @@
 namespace atl {
 namespace {
 
-constexpr int kShare = 8;  // one part in so many of the time is given to waits
+constexpr int kShare = 10;  // one part in so many of the time is given to waits
 // A fetch gets a wait of such a part of its age. Twice the other: after a wait, what is saved reaches it when the age
 // has doubled.
 constexpr int kShareOfAge = 2 * kShare;

@@ -253,7 +253,7 @@ void CoordinatorJoiningTest::a_joiner_waits_until_somebody_holds_the_committed_s
 }
 
 // Ten rounds a second: whatever is fetched is outdated when it is there. Now and then the next round waits, at first
-// for half a second, and then for a sixteenth of the fetch's age; who does not come has cost the others an eighth of
+// for half a second, and then for a twentieth of the fetch's age; who does not come has cost the others a tenth of
 // this while at most. Meanwhile it is said for whom the round waits.
 void CoordinatorJoiningTest::rounds_shorter_than_a_fetch_wait_now_and_then() {
   SimulatedMesh mesh(run_for(2));

@@ -89,7 +89,7 @@ void HuggingfaceWriterTest::a_tokenizer_json_stays_as_it_is() {
     const auto file = to_huggingface(content);
     QCOMPARE(file->content, content);
     QCOMPARE(file->name, std::string("tokenizer.json"));
-    const json config = json::parse(tokenizer_config(*file->tokenizer, 2048));
+    const json config = json::parse(tokenizer_config(*file->tokenizer, {.longest = 2048}));
     QCOMPARE(config.at("tokenizer_class").get<std::string>(), std::string("PreTrainedTokenizerFast"));
   }
 }
