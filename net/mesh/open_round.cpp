@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "net/base/round_words.h"
 namespace atl {
 namespace {
 
@@ -50,7 +51,7 @@ void OpenRound::said(MeshIsland& island, const IslandReady& message) {
   if (message.tokens > part.begun.lease_sequences * turn_.run().sequence_length) {
     return verdicts_.send_away(island.id(), ErrorCode::kProtocol,
                                fmt::format("it says that it trained {} tokens in round {}, more than were leased to it",
-                                           message.tokens, message.round.value));
+                                           message.tokens, round_number(message.round.value)));
   }
   if (!std::isfinite(message.norm_over_steps) || message.norm_over_steps < 0 || !is_loss(message.mean_loss_nats)) {
     if (++island.conduct.non_finite_rounds < kMostNonFiniteRounds) return verdicts_.start_recovering(island.id());

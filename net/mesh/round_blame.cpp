@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "net/base/round_words.h"
 namespace atl {
 namespace {
 
@@ -326,7 +327,7 @@ void RoundBlame::leave_out_the_large() {
     large.emplace_back(id,
                        fmt::format("the norm of what it learned in round {} is {:.3g} an inner step, and the others' "
                                    "allow {:.3g}",
-                                   parts_.round().value, norm, *limit));
+                                   round_number(parts_.round().value), norm, *limit));
   }
   if (large.size() == norms.size()) return;
   for (const auto& [id, reason] : large) {
@@ -348,7 +349,7 @@ void RoundBlame::note_accepted(const OpenAttempt& done) {
   if (island == nullptr) return;
   const IslandId id = island->id();
   const std::string reason =
-      fmt::format("{} in round {}, and without this island they did not", lie_, parts_.round().value);
+      fmt::format("{} in round {}, and without this island they did not", lie_, round_number(parts_.round().value));
   // That an attempt passed without it proves nothing: a liar can choose when to lie. What it says of its bytes does.
   const bool is_proof = culprit() == id || std::ranges::find(culpable_, id) != culpable_.end();
   if (is_proof) return leave_out(*island, reason);

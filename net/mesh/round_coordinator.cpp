@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "net/base/round_words.h"
 namespace atl {
 namespace {
 
@@ -277,7 +278,7 @@ void RoundCoordinator::on(const RollBack& event) {
 std::string RoundCoordinator::fetch_wait() const {
   const std::vector<IslandId> islands = inner_.fetching();
   if (islands.empty() || finished_) return {};
-  return fmt::format("round {} waits for {} to fetch the model (up to {:.0f} s more)", next_round().value,
+  return fmt::format("round {} waits for {} to fetch the model (up to {:.0f} s more)", round_number(next_round().value),
                      members_.names(islands), std::ceil(Seconds(inner_.fetch_wait_left()).count()));
 }
 

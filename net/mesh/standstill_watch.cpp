@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "net/base/round_words.h"
 namespace atl {
 namespace {
 
@@ -27,11 +28,10 @@ bool StandstillWatch::is_in_store() const {
 std::optional<Standstill> StandstillWatch::of_validation() const {
   const auto& spoiled = trust_.spoiled();
   if (!spoiled) return std::nullopt;
-  Standstill stop{
-      Standstill::Kind::kSpoiled,
-      fmt::format("the validation loss of outer step {} is {:.3f}, far above what it was: more than half of "
-                  "the islands found it so",
-                  spoiled->outer_step.value, spoiled->loss_nats)};
+  Standstill stop{Standstill::Kind::kSpoiled,
+                  fmt::format("the validation loss {} is {:.3f}, far above what it was: more than half of "
+                              "the islands found it so",
+                              after_round(spoiled->outer_step.value), spoiled->loss_nats)};
   stop.back_to = safekeeping_.newest_kept(trust_.validation().newest_good().value_or(OuterStep{0}));
   if (const auto suspect = trust_.work().suspect()) {
     stop.text += fmt::format("; most in doubt is the work of {}: `atoll hub remove {}` if it is not to be trained on",
@@ -65,33 +65,34 @@ std::optional<Standstill> StandstillWatch::of_state() const {
     stop.text = fmt::format(
         "the islands of round {} computed different outer states from the same average and none of "
         "them is held by more than half ({}): whoever is wrong has to go: `atoll hub remove ISLAND`",
-        below, stop.text);
+        round_number(below), stop.text);
   } else if (verdict == HashAgreement::Verdict::kOpen) {
     stop.kind = Kind::kUndecided;
     stop.text = fmt::format(
         "round {} is committed, and fewer than half of the islands that hold its average have said "
         "which outer state it makes; missing: {}. When they come back the run goes on",
-        below, members_.names(agreement.missing()));
+        round_number(below), members_.names(agreement.missing()));
   } else if (nobody) {
     stop.kind = Kind::kLost;
     stop.text = fmt::format(
-        "every island that held the average of round {} was removed from the run before another held outer step {}",
-        below, committed.value);
+        "every island that held the average of round {} was removed from the run before another held the state that it "
+        "makes",
+        round_number(below));
   } else if (is_at_hub()) {
     stop.kind = Kind::kLost;
     stop.text =
-        "no island that is here holds outer step 0 yet, the model with which the run begins; islands fetch it from the "
+        "no island that is here holds the model yet with which the run begins; islands fetch it from the "
         "hub, which takes as long as it is large: if this lasts, look at what they say of it (atoll status)";
   } else if (is_in_store()) {
     stop.kind = Kind::kLost;
     stop.text = fmt::format(
-        "no island that is here holds outer step {}, the newest that was committed; it is in the run's object store, "
+        "no island that is here holds the state {}, the newest that was committed; it is in the run's object store, "
         "from where islands fetch it: if this lasts, look at what they say of it (atoll status)",
-        committed.value);
+        after_round(committed.value));
   } else {
     stop.kind = Kind::kLost;
-    stop.text = fmt::format("no island that is here holds outer step {}, the newest that was committed; {}",
-                            committed.value, where_it_may_be());
+    stop.text = fmt::format("no island that is here holds the state {}, the newest that was committed; {}",
+                            after_round(committed.value), where_it_may_be());
   }
   return stop;
 }
@@ -123,17 +124,18 @@ std::string StandstillWatch::waits_for() const {
   if (!waits || standstill_ || !trust_.agreed()) return {};
   // Islands make that one themselves, or fetch it from where it is.
   if (state_.committed() == OuterStep{0} || is_in_store()) return {};
-  return fmt::format("no island that is here holds outer step {}, the newest that was committed; {}",
-                     state_.committed().value, where_it_may_be());
+  return fmt::format("no island that is here holds the state {}, the newest that was committed; {}",
+                     after_round(state_.committed().value), where_it_may_be());
 }
 
 std::optional<Standstill> StandstillWatch::of_lies(const OpenRound& round) const {
   if (!round.blame().is_nobody_left_to_suspect()) return std::nullopt;
-  return Standstill{Standstill::Kind::kSplitAverage,
-                    fmt::format("the average of round {} fails again and again ({}), and so few islands train that "
-                                "nobody can tell whose fault it is: {}. Remove the one that you trust less (`atoll hub "
-                                "remove ISLAND`), or let another island join",
-                                round.round().value, round.blame().lie(), members_.names(round.last_members()))};
+  return Standstill{
+      Standstill::Kind::kSplitAverage,
+      fmt::format("the average of round {} fails again and again ({}), and so few islands train that "
+                  "nobody can tell whose fault it is: {}. Remove the one that you trust less (`atoll hub "
+                  "remove ISLAND`), or let another island join",
+                  round_number(round.round().value), round.blame().lie(), members_.names(round.last_members()))};
 }
 
 // Half of the trainers or fewer are ready, and have waited for the others so many times as long as it took them.
@@ -148,7 +150,7 @@ std::optional<Standstill> StandstillWatch::of_stragglers(const OpenRound& round)
       Standstill::Kind::kStragglers,
       fmt::format("the trainers of round {} that are ready are not most of them, and the others take "
                   "far longer: {}. It goes on when they are ready; if they hang: `atoll hub remove ISLAND`",
-                  round.round().value, members_.names(parts.late()))};
+                  round_number(round.round().value), members_.names(parts.late()))};
 }
 
 std::optional<Standstill> StandstillWatch::of_data(const OpenRound& round) const {
@@ -157,7 +159,7 @@ std::optional<Standstill> StandstillWatch::of_data(const OpenRound& round) const
                     fmt::format("no island gets the data of its part of round {}: look at what they say of it (atoll "
                                 "status), at the hub's own copy (atoll hub data) and at the run's mirrors. It is tried "
                                 "again twice a minute",
-                                round.round().value)};
+                                round_number(round.round().value))};
 }
 
 std::optional<Standstill> StandstillWatch::of_quorum(const OpenRounds& rounds) const {
@@ -217,11 +219,11 @@ void StandstillWatch::settle(const OpenRounds& rounds, bool finished) {
   const bool begins_again = found && found->back_to == OuterStep{0} && state_.committed().value > 0;
   if (begins_again) {
     found->text +=
-        ". No later outer step is kept by those who are here: `atoll hub rollback --to 0` begins again from outer step "
-        "0, and all rounds are lost";
+        ". No later state is kept by those who are here: `atoll hub rollback --to 0` begins again, and all rounds are "
+        "lost";
   } else if (found && found->back_to) {
-    found->text += fmt::format(". To go back to outer step {}, the newest that is kept: `atoll hub rollback --to {}`",
-                               found->back_to->value, found->back_to->value);
+    found->text += fmt::format(". To go back to the state {}, the newest that is kept: `atoll hub rollback --to {}`",
+                               after_round(found->back_to->value), found->back_to->value);
   }
   if (found != standstill_) {
     if (found && !standstill_) note_since(found->kind);

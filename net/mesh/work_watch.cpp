@@ -7,6 +7,7 @@
 #include <random>
 #include <tuple>
 
+#include "net/base/round_words.h"
 #include "net/mesh/attempt.h"
 
 namespace atl {
@@ -160,7 +161,7 @@ std::optional<WorkWatch::Fault> WorkWatch::find_contrary(OuterStep round, const 
   std::string reasons;
   for (const IslandId& id : contrary) {
     const std::string why = fmt::format("what it learned in round {} goes against what the others did (cosine {:.2f})",
-                                        round.value, found.agreement.at(id));
+                                        round_number(round.value), found.agreement.at(id));
     condemn(id, round, why);
     reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", id.value, why);
   }
