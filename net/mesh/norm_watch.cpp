@@ -22,10 +22,13 @@ void remember(std::deque<double>& past, double norm, std::size_t most) {
 
 std::optional<double> NormWatch::limit(const IslandId& island, std::vector<double> others) const {
   if (bound_ == 0) return std::nullopt;
-  double reference = 0;
+  double reference = 0, bound = bound_;
   if (others.size() >= 2) {
     reference = median(std::move(others));
+    // Newcomers' first steps are short, and may be those of most.
+    if (run_past_.size() >= kLeastPast) reference = std::max(reference, median(run_past_));
   } else {
+    bound *= kAgainstOne;
     bool knows_past = false;
     const auto own = past_.find(island);
     for (const std::deque<double>* past : {own == past_.end() ? nullptr : &own->second, &run_past_}) {
@@ -37,7 +40,7 @@ std::optional<double> NormWatch::limit(const IslandId& island, std::vector<doubl
     for (const double other : others) reference = std::max(reference, other);
   }
   // Norms of nothing (a learning rate of 0) bound nothing.
-  return reference > 0 ? std::optional(bound_ * reference) : std::nullopt;
+  return reference > 0 ? std::optional(bound * reference) : std::nullopt;
 }
 
 void NormWatch::accepted(const IslandId& island, double norm) {

@@ -1,7 +1,8 @@
 // Whether the norm that an island gives for its pseudo-gradient (over inner steps) is within bounds: at most `bound`
-// times the median of the others in its round. Where there are fewer than two others, the larger of the other's, its
-// own past's and the run's past counts, for one liar must not be able to make an honest island look large. One for each
-// fragment. Pure values; not thread-safe; owned by MeshTrust.
+// times the median of the others in its round, or of the run's past where that is larger. Where there are fewer than
+// two others, the largest of the other's, its own past's and the run's past counts, four times, for neither one liar
+// nor a newcomer, whose first steps are short, must make an honest island look large. One for each fragment. Pure
+// values; not thread-safe; owned by MeshTrust.
 #pragma once
 
 #include <deque>
@@ -25,6 +26,7 @@ class NormWatch {
  private:
   static constexpr std::size_t kOwnPast = 8, kRunPast = 16;  // norms remembered
   static constexpr std::size_t kLeastPast = 3;               // that say something
+  static constexpr double kAgainstOne = 4;                   // times `bound_`, where fewer than two others tell
 
   const double bound_;
   std::map<IslandId, std::deque<double>> past_;

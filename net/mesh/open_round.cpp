@@ -492,7 +492,8 @@ void OpenRound::settle_inquiry() {
   fail_attempt("the members hold different averages", retry_delay());
   kept_.reset();  // nobody knows which of them are right
   std::set<IslandPair> bad_edges = inquiry.bad_edges();
-  if (last_members_.size() == 2) bad_edges.insert(std::minmax(last_members_[0], last_members_[1]));  // one of the two
+  if (last_members_.size() == 2 && members_.islands().size() > 2)
+    bad_edges.insert(std::minmax(last_members_[0], last_members_[1]));  // one of the two
   blame_.change_neighbours(bad_edges);
   blame_.search_for_liar(likely, "the members hold different averages");
 }

@@ -67,7 +67,7 @@ class IslandStatus {
  private:
   mutable Mutex mutex_;
   IslandState state_ ATOLL_GUARDED_BY(mutex_);
-  std::array<std::string, 8> troubles_ ATOLL_GUARDED_BY(mutex_){};  // by Trouble
+  std::array<std::string, static_cast<std::size_t>(Trouble::kRun) + 1> troubles_ ATOLL_GUARDED_BY(mutex_){};  // by Trouble
   std::optional<std::uint64_t> uploaded_bytes_ ATOLL_GUARDED_BY(mutex_);
 };
 

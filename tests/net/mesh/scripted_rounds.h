@@ -102,6 +102,7 @@ class ScriptedRounds final : public MeshVerdicts {
   }
   void pass(Clock::duration time) {
     turn.begin(turn.now() + time);
+    members.budget().save(turn.now(), members.count_here());
     settle();
   }
 

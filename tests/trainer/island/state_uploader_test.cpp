@@ -5,6 +5,7 @@
 #include "net/base/file.h"
 #include "net/base/mailbox.h"
 #include "net/collective/canonical_digest.h"
+#include "net/data/run_dataset.h"
 #include "net/disk/replay.h"
 #include "net/store/state_download.h"
 #include "tests/net/store/fake_store.h"
@@ -70,6 +71,10 @@ class StateUploaderTest : public QObject {
     run.run_id = "0123456789abcdef";
     run.name = "first";
     run.model_json = to_json(model_);
+    const std::string sha256(64, 'a');
+    RunDataset data;
+    data.sources = {{"text", kMixtureParts, sha256, {}, {1000, 100, sha256}, {}}};
+    run.dataset_json = data.to_json();
     run.upload_store = kUrl;
     run.upload_every = 1;
     return run;
