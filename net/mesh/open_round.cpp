@@ -227,10 +227,7 @@ void OpenRound::open_attempt() {
   std::vector<AttemptMember> members = parts_.ready_members();
   const auto trainers = static_cast<std::size_t>(std::ranges::count_if(members, trained));
   if (trainers == 0 || trainers < turn_.run().quorum) return;
-  if (members.size() < parts_.least_members()) {
-    (void)parts_.take_back();
-    return;
-  }
+  if (members.size() < parts_.least_members() && parts_.take_back()) return;
   blame_.leave_out_suspect(members);
   trust_.work().leave_out(round_, turn_.run().quorum, members);
   RingChoice ring = links_.choose(std::move(members));

@@ -268,7 +268,8 @@ std::size_t RoundParts::count_trainers() const {
 std::size_t RoundParts::least_members() const {
   const auto is_ready = [this](const auto& entry) {
     const RoundPart& part = of(entry.first);
-    return part.role != RoundPart::Role::kNone && entry.second.connected && part.ready && !is_left_out(entry.first);
+    const bool counts = !is_left_out(entry.first) && !members_.budget().owes(entry.first);
+    return part.role != RoundPart::Role::kNone && entry.second.connected && part.ready && counts;
   };
   return (static_cast<std::size_t>(std::ranges::count_if(members_.islands(), is_ready)) + 1) / 2;
 }

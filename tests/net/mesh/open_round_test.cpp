@@ -292,10 +292,11 @@ void happen(ScriptedRounds& rounds, Watcher& watcher, std::mt19937& random, int 
   }
 }
 
-// Everybody is here, trains and averages, until three more rounds are committed; or for a minute.
+// Everybody is here, trains and averages, until three more rounds are committed; or for five minutes, as who sits out
+// comes back every thirty seconds.
 void heal(ScriptedRounds& rounds, Watcher& watcher, int islands) {
   const std::size_t enough = watcher.committed.size() + 3;
-  for (int second = 0; second < 60 && watcher.committed.size() < enough; ++second) {
+  for (int second = 0; second < 300 && watcher.committed.size() < enough; ++second) {
     for (int who = 1; who <= islands; ++who) {
       if (!rounds.island(who).connected) rounds.enter(who);
       rounds.island(who).standing = MeshIsland::Standing::kTraining;
