@@ -81,8 +81,8 @@ class RoundParts {
   std::vector<AttemptMember> ready_members() const;
   std::vector<AttemptMember> likely_members() const;  // who will be, as far as can be told: those that train, too
   std::size_t count_trainers() const;
-  // Half of those that are ready, also of those that sit out, but not for what they owe: so many average, or nobody.
-  // Who gets others out is not to be left alone with its own.
+  // Half of those that are ready, also of those that sit out, but not for what they owe: where fewer would
+  // average, whoever sits out is taken back. Who gets others out is not to be left alone with its own.
   std::size_t least_members() const;
   // Who is not ready yet and may be soon; of those that were there before the hub restarted, all.
   std::vector<IslandId> awaited() const;
