@@ -18,6 +18,7 @@
 #include "app/gui/parts/gpu_panel.h"
 #include "app/gui/parts/stat_tile.h"
 #include "app/gui/plot/history_plot.h"
+#include "net/base/round_words.h"
 #include "tests/app/core/loop_watch.h"
 #include "tests/app/core/resident.h"
 
@@ -122,7 +123,7 @@ class Replay {
     expect("loss", loss != nullptr ? loss->value() : QString(), text::loss(state["loss_nats"]));
     expect("tokens", label("tokens"), text::count(state["tokens"].get<std::uint64_t>()));
     expect("accepted", label("accepted"),
-           QString("in round %1").arg(text::count(state["accepted_round"].get<unsigned>())));
+           QString("in round %1").arg(text::count(round_number(state["accepted_round"].get<unsigned>()))));
     expect("state", label("state"), "Recording ended");
     // As it was when the recording ended, and what has passed since.
     const double most = kSilence + static_cast<double>(since_the_end_.elapsed()) / 1e3 + 30;
