@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "net/mesh/edge_failures.h"
-
 namespace atl {
 
 OpenAttempt::OpenAttempt(Attempt number, std::vector<AttemptMember> order) : number_(number), order_(std::move(order)) {
@@ -23,22 +21,22 @@ std::vector<IslandId> OpenAttempt::still_averaging() const {
 }
 
 template <class Holds>
-bool OpenAttempt::most_trainers(const Holds& holds) const {
-  std::ptrdiff_t all = 0, those = 0;
+bool OpenAttempt::most_trainers(const Holds& holds, std::size_t liars) const {
+  std::size_t all = 0, those = 0;
   for (const AttemptMember& member : order_) {
     if (member.tokens == 0) continue;
     ++all;
     if (live_.contains(member.id) && holds(member.id)) ++those;
   }
-  return those * 2 > all;
+  return those * 2 > all + liars;
 }
 
 bool OpenAttempt::most_trainers_live() const {
-  return most_trainers([](const IslandId&) { return true; });
+  return most_trainers([](const IslandId&) { return true; }, 0);
 }
 
 bool OpenAttempt::most_trainers_have_it() const {
-  return most_trainers([this](const IslandId& island) { return digests_.contains(island); });
+  return most_trainers([this](const IslandId& island) { return digests_.contains(island); }, 0);
 }
 
 OpenAttempt::Outcome OpenAttempt::outcome() const {
@@ -57,26 +55,13 @@ bool OpenAttempt::holds(const std::string& digest) const {
                              [&](const auto& entry) { return live_.contains(entry.first) && entry.second == digest; });
 }
 
-bool OpenAttempt::is_held_by_most_that_are_honest() const {
-  const auto digest = held_by_most();
-  if (!digest) return false;
-  std::size_t trainers = 0, holders = 0;
-  for (const AttemptMember& member : order_) {
-    if (!trained(member)) continue;
-    ++trainers;
-    const auto found = digests_.find(member.id);
-    if (live_.contains(member.id) && found != digests_.end() && found->second == *digest) ++holders;
-  }
-  return 2 * holders > trainers + most_liars(trainers);
-}
-
-std::optional<std::string> OpenAttempt::held_by_most() const {
+std::optional<std::string> OpenAttempt::held_by_most(std::size_t liars) const {
   for (const auto& [first, digest] : digests_) {
     const auto holds_it = [&](const IslandId& island) {
       const auto found = digests_.find(island);
       return found != digests_.end() && found->second == digest;
     };
-    if (most_trainers(holds_it)) return digest;
+    if (most_trainers(holds_it, liars)) return digest;
   }
   return std::nullopt;
 }

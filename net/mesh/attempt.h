@@ -38,6 +38,7 @@ class OpenAttempt {
 
   void lose(const IslandId& island) { live_.erase(island); }
   void have(const IslandId& island, const std::string& digest);
+  bool has_it(const IslandId& island) const { return digests_.contains(island); }
   std::vector<IslandId> still_averaging() const;
   // More than half of the members that train, of those that were lost, too: what the others' loss or delay may not
   // decide.
@@ -46,10 +47,9 @@ class OpenAttempt {
   Outcome outcome() const;
   // Of a live member; defined when the outcome is kAgreed.
   std::string digest() const;
-  // What more than half of the members that train hold, of those that were lost, too; empty: nothing.
-  std::optional<std::string> held_by_most() const;
-  // So many hold the same that most of the honest do, whoever lies (most_liars).
-  bool is_held_by_most_that_are_honest() const;
+  // What more than half of the members that train hold, of those that were lost, too; empty: nothing. `liars`: by so
+  // many that most of the honest do, whichever so many lie.
+  std::optional<std::string> held_by_most(std::size_t liars = 0) const;
   bool holds(const std::string& digest) const;  // some live member does
   // With kDiffer: those whose digest is not the one that more than half of the live trainers hold (of receivers, where
   // no trainer lives); nobody when no digest is held by so many: then counting decides nothing.
@@ -57,7 +57,7 @@ class OpenAttempt {
 
  private:
   template <class Holds>
-  bool most_trainers(const Holds& holds) const;
+  bool most_trainers(const Holds& holds, std::size_t liars) const;
 
   Attempt number_;
   std::vector<AttemptMember> order_;

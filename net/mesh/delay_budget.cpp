@@ -26,7 +26,9 @@ Clock::rep DelayBudget::parts(const Account& account, std::size_t islands) {
 Clock::duration DelayBudget::until_paid(const IslandId& island, std::size_t islands) const {
   const auto found = accounts_.find(island);
   if (found == accounts_.end() || found->second.left >= Clock::duration{}) return {};
-  return -found->second.left * parts(found->second, islands);
+  constexpr Clock::duration kLongest = std::chrono::years(1);
+  const Clock::rep in_parts = parts(found->second, islands);
+  return found->second.left < -kLongest / in_parts ? kLongest : -found->second.left * in_parts;
 }
 
 Clock::duration DelayBudget::left(const IslandId& island) const {

@@ -29,7 +29,7 @@ class DelayBudget {
   Clock::duration left(const IslandId& island) const;  // below zero: it owes
   bool is_spent(const IslandId& island) const { return left(island) <= Clock::duration{}; }
   bool owes(const IslandId& island) const { return left(island) < Clock::duration{}; }
-  // How long it takes until it owes nothing, with so many islands here.
+  // How long it takes until it owes nothing, with so many islands here; a year at most.
   Clock::duration until_paid(const IslandId& island, std::size_t islands) const;
 
  private:

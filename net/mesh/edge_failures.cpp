@@ -36,21 +36,24 @@ bool EdgeFailures::rests_again(const IslandId& a, const IslandId& b) const {
   return found != edges_.end() && found->second.rests > 1;
 }
 
-std::size_t EdgeFailures::failed_peers(const IslandId& island, Clock::time_point now) const {
+std::size_t EdgeFailures::failed_peers(const IslandId& island, const std::set<IslandId>& of,
+                                       Clock::time_point now) const {
   const auto counts = [&](const auto& entry) {
     const Edge& edge = entry.second;
     const bool failed_of_late = !edge.failures.empty() && now - edge.failures.back() <= kRemembered;
     const bool rested_of_late = edge.rests > 0 && now - edge.rests_until <= kRemembered;
-    return is_end(entry.first, island) && (failed_of_late || rested_of_late);
+    const auto& [a, b] = entry.first;
+    const bool is_of_both = of.contains(a) && of.contains(b);
+    return is_of_both && is_end(entry.first, island) && (failed_of_late || rested_of_late);
   };
   return static_cast<std::size_t>(std::ranges::count_if(edges_, counts));
 }
 
-bool EdgeFailures::is_at_fault(const IslandId& island, std::size_t islands, Clock::time_point now) const {
-  const std::size_t liars = most_liars(islands);
+bool EdgeFailures::is_at_fault(const IslandId& island, const std::set<IslandId>& islands, Clock::time_point now) const {
+  const std::size_t liars = most_liars(islands.size());
   // Where there are more of them, an honest one may have had an accident, too.
-  const std::size_t accidents = islands < 7 ? 0 : 1;
-  return liars > 0 && failed_peers(island, now) > liars + accidents;
+  const std::size_t accidents = islands.size() < 7 ? 0 : 1;
+  return liars > 0 && failed_peers(island, islands, now) > liars + accidents;
 }
 
 void EdgeFailures::sat_out(const IslandId& island, Clock::time_point now) {

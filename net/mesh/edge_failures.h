@@ -11,6 +11,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "net/base/deadline.h"
@@ -40,8 +41,9 @@ class EdgeFailures {
   Clock::duration rest(const IslandId& a, const IslandId& b, Clock::time_point now);
   // More than once, and not long ago: no measurement of its ends' revives it.
   bool rests_again(const IslandId& a, const IslandId& b) const;
-  // Whether it is an end of edges to so many others that failed of late, or rest, that it is itself at fault.
-  bool is_at_fault(const IslandId& island, std::size_t islands, Clock::time_point now) const;
+  // Whether it is an end of edges to so many others of `islands` that failed of late, or rest, that it is itself at
+  // fault. Who left counts on neither side: liars that come and go by turns would seem to be fewer than they are.
+  bool is_at_fault(const IslandId& island, const std::set<IslandId>& islands, Clock::time_point now) const;
   // Of two ends of an edge that rests one sits out where no ring does without it: that which was unproven when it first
   // failed; else the next time it is the other's turn.
   void sat_out(const IslandId& island, Clock::time_point now);
@@ -60,7 +62,7 @@ class EdgeFailures {
     int rounds_out = 0;                     // so often, one time after the other
   };
 
-  std::size_t failed_peers(const IslandId& island, Clock::time_point now) const;
+  std::size_t failed_peers(const IslandId& island, const std::set<IslandId>& of, Clock::time_point now) const;
 
   std::map<IslandPair, Edge> edges_;
 };

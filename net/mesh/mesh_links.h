@@ -3,6 +3,7 @@
 // RoundCoordinator.
 #pragma once
 
+#include <set>
 #include <vector>
 
 #include "net/mesh/coordinator_turn.h"
@@ -57,7 +58,7 @@ class MeshLinks {
   // An attempt failed at this edge. True: too often of late.
   bool edge_failed(const IslandPair& edge, const Membership& all);
   // An island of so many whose edges to more of them failed than may be liars.
-  bool is_at_fault(const IslandId& island, std::size_t islands) const {
+  bool is_at_fault(const IslandId& island, const std::set<IslandId>& islands) const {
     return failures_.is_at_fault(island, islands, turn_.now());
   }
   // False, and the edge is as before, when no ring of all members does without it.

@@ -89,14 +89,24 @@ void OpenRound::said(const MeshIsland& island, const IslandAttemptFailed& messag
   }
   if (!attempt_ || message.attempt != attempt_->number() || !attempt_->live().contains(id)) return;
   if (message.too_large) return holds(id, kTooLarge);  // a word on the bytes that all hold, which the others judge, too
-  if (attempt_->is_held_by_most_that_are_honest()) {   // its work is in it
-    blame_.note_broken_edge(*attempt_, schedule_, id, message);
+  if (is_held_by_most_that_are_honest()) {             // its work is in it
+    note_edge_that_left_behind(id, message);
     return verdicts_.start_recovering(id);
   }
   ++reported_failures_;
   fail_attempt(fmt::format("{}: {}", id.value, message.reason), retry_delay());
   kept_->report(id, message.whole_buckets);
   blame_.report(id, message);
+}
+
+// Behind one that was let have no more nobody gets more: so of those that have not, who waits for one that has tells.
+// Nobody can tell which end it was, and the other one has paid for the wait.
+void OpenRound::note_edge_that_left_behind(const IslandId& id, const IslandAttemptFailed& message) {
+  if (!message.peer || !attempt_->has_it(*message.peer)) return;
+  const bool is_asked = laggards_due_.has_value();
+  const bool had_edge = blame_.note_broken_edge(*attempt_, schedule_, id, message, /*at_first_hand=*/is_asked);
+  DelayBudget& budget = members_.budget();
+  if (had_edge && is_asked) budget.charge(*message.peer, std::min(laggards_waited_, budget.most()) / 2);
 }
 
 void OpenRound::said(const MeshIsland& island, const IslandChunks& message) {
@@ -245,10 +255,11 @@ void OpenRound::open_attempt() {
   begin_attempt(std::move(ring.order));
 }
 
-// What an attempt that failed cost, until the next may begin, is on the account of whom it failed for.
+// What an attempt that failed cost, until the next may begin, is on the account of whom it failed for; not how long
+// nobody could average thereafter.
 void OpenRound::charge_for_failure() {
   if (!failing_since_) return;
-  const Clock::duration cost = turn_.now() - *std::exchange(failing_since_, std::nullopt);
+  const Clock::duration cost = std::min(turn_.now(), kept_due_) - *std::exchange(failing_since_, std::nullopt);
   // Half of all at most: an honest end of one such edge, or of two, does not come to owe.
   for (const IslandId& id : blame_.held_up()) {
     members_.budget().charge(id, std::min(cost / 2, members_.budget().most() / 2));
@@ -285,6 +296,7 @@ void OpenRound::begin_attempt(std::vector<AttemptMember> order) {
   schedule_ = message.schedule;
   attempt_.emplace(last_attempt_, message.order);
   average_due_.reset();
+  laggards_due_.reset();
   stall_due_.reset();
   turn_.act(PersistAttempt{round_, last_attempt_});
   message.edge_bytes_per_second = links_.known_rates(message.order);
@@ -390,6 +402,8 @@ void OpenRound::decide() {
   const auto& held = attempt_->held_by_most();
   if (held == kTooLarge || (differ && !held && attempt_->holds(kTooLarge))) return refuse_too_large();
   if (differ && held) return inquire();
+  // What was lost has its work in what most hold; the others come to its end, or are left behind.
+  if (!differ && is_held_by_most_that_are_honest()) return;
   if (attempt_->has_lost_a_member()) {
     std::vector<IslandId> lost;
     for (const AttemptMember& member : attempt_->order()) {
@@ -412,21 +426,45 @@ void OpenRound::refuse_too_large() {
 }
 
 // A member that others have finished with, and that neither has the average nor says why, does not hold them up for
-// ever.
+// ever. It is asked first for whom it waits: a liar that lets the last chunk not come to it would have it left behind
+// each time.
 void OpenRound::leave_laggards_behind() {
   if (!attempt_ || inquiry_ || is_decided()) return;
   if (!average_due_) return;
   const std::vector<IslandId> laggards = attempt_->still_averaging();
-  if (turn_.now() < *average_due_ && may_wait_for(laggards)) return;
+  if (!laggards_due_) {
+    if (turn_.now() < *average_due_ && may_wait_for(laggards)) return;
+    // In a ring all come to the end together: one of its pairs may be too slow for it, of which nobody tells.
+    if (schedule_ == Schedule::kDirect && !laggards.empty()) links_.direct_failed();
+    if (!laggards.empty() && !is_held_by_most_that_are_honest()) return give_up_with_laggards();
+    laggards_due_ = turn_.now() + turn_.run().heartbeat;
+    laggards_waited_ = turn_.run().straggler_grace - std::max<Clock::duration>(*average_due_ - turn_.now(), {});
+    for (const IslandId& id : laggards) {
+      turn_.send(id, abort_of(attempt_->number(), "the others have finished long ago"));
+    }
+  }
+  if (!laggards.empty() && turn_.now() < *laggards_due_) return;
   for (const IslandId& id : laggards) {
+    members_.budget().charge(id, turn_.run().heartbeat);
     attempt_->lose(id);
-    turn_.send(id, abort_of(attempt_->number(), "the others have finished long ago"));
   }
   average_due_.reset();
-  // In a ring all come to the end together: one of its pairs may be too slow for it, of which nobody tells.
-  if (schedule_ == Schedule::kDirect && !laggards.empty()) links_.direct_failed();
   decide();
   for (const IslandId& id : laggards) verdicts_.start_recovering(id);
+}
+
+// Of those of the run, not of the few that an attempt may have left: liars do not leave.
+bool OpenRound::is_held_by_most_that_are_honest() const {
+  return attempt_->held_by_most(most_liars(members_.islands().size())).has_value();
+}
+
+// Those that have it may be liars for the most part, and nobody else gets it from them.
+void OpenRound::give_up_with_laggards() {
+  std::set<IslandId> holders = attempt_->live();
+  for (const IslandId& id : attempt_->still_averaging()) holders.erase(id);
+  ++stalled_attempts_;
+  fail_attempt("too few of its members come to its end", {});
+  if (!left_direct_) blame_.report_held_up(turn_.now() - attempt_began_, std::move(holders));
 }
 
 // Where those that have finished are not most, the attempt is given up, and whoever does not even answer that sits out

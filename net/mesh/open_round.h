@@ -92,6 +92,7 @@ class OpenRound {
   void holds(const IslandId& island, const std::string& digest);
   void decide();
   void refuse_too_large();
+  bool is_held_by_most_that_are_honest() const;
   bool is_decided() const;
   bool is_sound();
   std::set<IslandId> left_out_of(const std::vector<AttemptMember>& members) const;
@@ -99,7 +100,9 @@ class OpenRound {
   void inquire();
   void settle_inquiry();
   void leave_outvoted_behind(const DigestInquiry& inquiry);
+  void note_edge_that_left_behind(const IslandId& id, const IslandAttemptFailed& message);
   void leave_laggards_behind();
+  void give_up_with_laggards();
   void end_what_stalls();
   void end_what_is_held_up();
   void look_for_who_holds_up();
@@ -119,8 +122,10 @@ class OpenRound {
   RoundBlame blame_;
 
   std::optional<OpenAttempt> attempt_;
-  std::optional<Clock::time_point> average_due_;  // of attempt_, since its first member held the average
-  std::optional<Clock::time_point> stall_due_;    // of attempt_, since the first word that it is averaged
+  std::optional<Clock::time_point> average_due_;   // of attempt_, since its first member held the average
+  std::optional<Clock::time_point> laggards_due_;  // those that have not were asked why, and answer until then
+  Clock::duration laggards_waited_{};              // by the others, until then
+  std::optional<Clock::time_point> stall_due_;     // of attempt_, since the first word that it is averaged
   Clock::time_point attempt_began_{};
   std::optional<Clock::time_point> failing_since_;  // an attempt failed that began then, and the next has not begun
   std::optional<Clock::time_point> waits_since_;    // for some that are late, as far as it is accounted for

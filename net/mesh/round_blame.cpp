@@ -37,17 +37,18 @@ void RoundBlame::add_report(const IslandId& reporter, const IslandAttemptFailed&
   if (reports_) reports_->add(reporter, report);
 }
 
-void RoundBlame::note_broken_edge(const OpenAttempt& attempt, Schedule schedule, const IslandId& reporter,
-                                  const IslandAttemptFailed& report) {
+bool RoundBlame::note_broken_edge(const OpenAttempt& attempt, Schedule schedule, const IslandId& reporter,
+                                  const IslandAttemptFailed& report, bool at_first_hand) {
   failed_order_ = attempt.order();
   failed_schedule_ = schedule;
-  if (report.peer && had_edge_with(reporter, *report.peer)) {
-    (void)edge_failed(std::minmax(reporter, *report.peer), /*at_first_hand=*/false);
-  }
+  if (!report.peer || !had_edge_with(reporter, *report.peer)) return false;
+  (void)edge_failed(std::minmax(reporter, *report.peer), at_first_hand);
+  return true;
 }
 
-void RoundBlame::report_held_up(Clock::duration lasted) {
+void RoundBlame::report_held_up(Clock::duration lasted, std::set<IslandId> holders) {
   reports_.emplace();
+  held_up_by_ = std::move(holders);
   held_up_for_ = lasted;
   held_up_.clear();
 }
@@ -158,13 +159,17 @@ void RoundBlame::blame_itself(const IslandId& id, const std::string& reason) {
 void RoundBlame::blame_who_held_up(const FailureReports& reports, Clock::duration lasted) {
   for (const auto& [waiting, peer, bytes] : reports.waits()) {
     if (!had_edge_with(waiting, peer) || !members_.is_here(waiting) || !members_.is_here(peer)) continue;
+    // Behind one that was let have no more nobody gets more. A link that is slow for all is not slow at the end alone.
+    const bool at_the_end = !held_up_by_.empty();
+    if (at_the_end && (!held_up_by_.contains(peer) || held_up_by_.contains(waiting))) continue;
     // The attempts of other fragments share it.
     const double rate = static_cast<double>(bytes) * turn_.run().fragments / Seconds(lasted).count();
-    if (links_.has_got_slow(peer, waiting, rate)) return;
+    if (!at_the_end && links_.has_got_slow(peer, waiting, rate)) return;
     const IslandPair edge = std::minmax(waiting, peer);
     links_.edge_failed(edge, members_);
     if (take_out_who_is_at_fault(edge) || !avoid_edge(waiting, peer)) links_.declare_dead(waiting, peer);
     held_up_ = {edge.first, edge.second};
+    if (at_the_end) held_up_.erase(waiting);  // the others waited on its account
     return;
   }
 }
@@ -172,8 +177,10 @@ void RoundBlame::blame_who_held_up(const FailureReports& reports, Clock::duratio
 // Whoever is an end of failed edges to more islands than may lie: that explains all of them.
 bool RoundBlame::take_out_who_is_at_fault(const IslandPair& edge) {
   bool found = false;
+  std::set<IslandId> islands;
+  for (const auto& [id, island] : members_.islands()) islands.insert(id);
   for (const IslandId& end : {edge.first, edge.second}) {
-    if (!links_.is_at_fault(end, members_.islands().size())) continue;
+    if (!links_.is_at_fault(end, islands)) continue;
     found = true;
     at_fault_.insert(end);
     taken_out_.insert(end);

@@ -27,12 +27,13 @@ class RoundBlame {
                       Clock::duration lasted);
   void report(const IslandId& reporter, const IslandAttemptFailed& report);  // the one that ended it
   void add_report(const IslandId& reporter, const IslandAttemptFailed& report);
-  // Of one that runs, which the others end well.
-  void note_broken_edge(const OpenAttempt& attempt, Schedule schedule, const IslandId& reporter,
-                        const IslandAttemptFailed& report);
+  // Of one that runs, which the others end well. False: there is no such edge.
+  bool note_broken_edge(const OpenAttempt& attempt, Schedule schedule, const IslandId& reporter,
+                        const IslandAttemptFailed& report, bool at_first_hand);
   // The hub itself ended it, for it took far longer than its links need, `lasted`: by what the others say, the edge
   // over which least came held it up.
-  void report_held_up(Clock::duration lasted);
+  // `holders`: that have the average; then those that have not were let have no more by one that has.
+  void report_held_up(Clock::duration lasted, std::set<IslandId> holders = {});
   // The two ends of the edge that did, where one was found: each bears half of what that cost.
   const std::set<IslandId>& held_up() const { return held_up_; }
   // When all have said what they saw. An edge that never stood, or was silent, is avoided at once where a ring can do
@@ -104,6 +105,7 @@ class RoundBlame {
   Clock::duration failed_after_{};              // the same
   std::optional<FailureReports> reports_;       // of the same, if a member's report ended it, or
   std::optional<Clock::duration> held_up_for_;  // it was held up
+  std::set<IslandId> held_up_by_;               // when these had its average
   std::map<IslandId, int> own_failures_;        // attempts of the round that failed by their reporter alone
   std::set<IslandId> taken_out_;                // of the round, for their edges to several others
   std::set<IslandId> held_up_;                  // the ends of the edge that held the last attempt up

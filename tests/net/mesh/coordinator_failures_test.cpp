@@ -182,11 +182,12 @@ void CoordinatorFailuresTest::a_quorum_takes_back_who_was_lost_too_often() {
 }
 
 void CoordinatorFailuresTest::a_member_that_never_gets_its_average_is_left_behind() {
-  SimulatedMesh mesh(run_for(3));
-  begin_first_round(mesh, 3);
-  all_ready(mesh, 3);
+  SimulatedMesh mesh(run_for(4));
+  begin_first_round(mesh, 4);
+  all_ready(mesh, 4);
   have(mesh, 1, 1);
   have(mesh, 3, 1);
+  have(mesh, 4, 1);
   for (int i = 0; i < 59; ++i) mesh.pass(1s);
   QCOMPARE(mesh.hub().committed(), OuterStep{0});
 

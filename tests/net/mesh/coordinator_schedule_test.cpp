@@ -311,7 +311,7 @@ void CoordinatorScheduleTest::an_exchange_that_leaves_a_member_behind_leaves_the
   begin_directly(mesh, 4);
 
   for (int i = 1; i <= 3; ++i) have(mesh, i, 1);
-  for (int i = 0; i < 12; ++i) mesh.pass(5s);
+  for (int i = 0; i < 13; ++i) mesh.pass(5s);
   QCOMPARE(mesh.commits().size(), std::size_t{1});
   QVERIFY(directly(mesh));
   commit_rounds(mesh, 2);

@@ -220,6 +220,36 @@ struct Accuser : Liar {
   int said_ = 0;
 };
 
+// 11. One of them is here at a time, so that fewer seem to lie, and accuses the victim of all.
+struct FramesByTurns : Liar {
+  FramesByTurns(TimedMesh& mesh, IslandId id, SharedConspiracy plot) : Liar(mesh, std::move(id), std::move(plot)) {
+    back_after_ = 1s;
+  }
+  bool its_turn() const {
+    const auto minute = (mesh_.now().time_since_epoch() / 60s) % static_cast<long>(plot_->liars.size());
+    return minute == plot_->number_of(id());
+  }
+  void was_closed() override {
+    mesh_.after(1s, [this] { its_turn() ? link() : was_closed(); });
+  }
+  void ticks() override {
+    if (linked() && !its_turn() && !gone_) {
+      gone_ = true;
+      say_now(IslandLeaving{"", false});
+    }
+    if (its_turn()) gone_ = false;
+  }
+  bool takes(const HubMessage& message) override {
+    const auto* attempt = std::get_if<HubAttempt>(&message);
+    if (attempt == nullptr || honest_neighbour(*attempt) != plot_->victim) return true;
+    IslandAttemptFailed failed{attempt->round, attempt->attempt, plot_->victim, "it is silent"};
+    failed.silent = true;
+    later(400ms, [this, failed] { say_now(failed); });
+    return true;
+  }
+  bool gone_ = false;
+};
+
 // 9. Each ring breaks at one of its edges.
 struct Breaks : Liar {
   Breaks(TimedMesh& mesh, IslandId id, SharedConspiracy plot, RingConduct conduct, bool answers = true)
@@ -430,6 +460,11 @@ std::vector<NamedAttacker> named_attackers() {
       {"A9 is silent in the ring", maker<Breaks>(RingConduct::kSilent)},
       {"A9 stalls", maker<Breaks>(RingConduct::kStalls)},
       {"A9 slow", maker<Breaks>(RingConduct::kSlow), 60s, true, 4, 60min},
+      {"A11 starves those after it", maker<Breaks>(RingConduct::kStarves)},
+      {"A11 starves those after it, grace 10 s", maker<Breaks>(RingConduct::kStarves), 10s},
+      {"A11 starves its next", maker<Breaks>(RingConduct::kStarvesNext), 60s, true, 4, 60min},
+      {"A11 starves its next, grace 10 s", maker<Breaks>(RingConduct::kStarvesNext), 10s, true, 4, 60min},
+      {"A12 frame by turns", maker<FramesByTurns>(), 60s},
       {"A9 alters bytes", maker<Breaks>(RingConduct::kAlters)},
       {"A10 is cut off in each attempt", maker<Deserts>(false)},
       {"A10 leaves in each attempt", maker<Deserts>(true)},

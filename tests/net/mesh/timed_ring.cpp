@@ -197,7 +197,8 @@ void TimedRing::complete_when_all_are_in() {
   const auto takes_part = [](const Seat& seat) {
     return seat.state == Seat::State::kIn &&
            (seat.conduct == RingConduct::kTakesPart || seat.conduct == RingConduct::kAlters ||
-            seat.conduct == RingConduct::kCuts);
+            seat.conduct == RingConduct::kCuts || seat.conduct == RingConduct::kStarves ||
+            seat.conduct == RingConduct::kStarvesNext);
   };
   if (completes_ || broken_ || !std::ranges::all_of(seats_, takes_part)) return;
   completes_ = true;
@@ -215,6 +216,7 @@ void TimedRing::complete() {
     if (weight > 0) add(average, seats_[seat].island->gradient(), weight / tokens);
   }
   const bool stays = !attempt_.final_buckets.empty() && attempt_.final_buckets[0];
+  const std::vector<bool> starve = starved();
   for (std::size_t seat = 0; seat < seats_.size(); ++seat) {
     Seat& its = seats_[seat];
     if (its.conduct == RingConduct::kTakesPart && seats_[before(seat)].conduct == RingConduct::kCuts &&
@@ -225,6 +227,7 @@ void TimedRing::complete() {
       });
       continue;
     }
+    if (starve[seat]) continue;  // it waits
     its.state = Seat::State::kDone;
     if (stays && its.island->average()) {
       const TimedIsland::Average kept = *its.island->average();
@@ -235,6 +238,27 @@ void TimedRing::complete() {
     for (std::size_t chunk = 0; chunk < seats_.size(); ++chunk) altered += alterations(chunk, seat);
     its.island->averaged(attempt_, average, digest_of(attempt_.round, average, altered));
   }
+}
+
+// Of the chunk that has so far to go from the one that starves them; more than half of the trainers have all.
+std::vector<bool> TimedRing::starved() const {
+  std::vector<bool> starve(seats_.size(), false);
+  std::size_t trainers = 0;
+  for (const AttemptMember& member : attempt_.order) trainers += member.tokens > 0 ? 1 : 0;
+  std::size_t have = trainers;
+  for (std::size_t liar = 0; liar < seats_.size(); ++liar) {
+    const bool next_only = seats_[liar].conduct == RingConduct::kStarvesNext;
+    if (!next_only && seats_[liar].conduct != RingConduct::kStarves) continue;
+    for (std::size_t at = after(liar); at != liar; at = after(at)) {
+      if (starve[at] || !seats_[at].island->honest()) continue;
+      const std::size_t left = have - (attempt_.order[at].tokens > 0 ? 1 : 0);
+      if (2 * left <= trainers) break;
+      have = left;
+      starve[at] = true;
+      if (next_only) break;
+    }
+  }
+  return starve;
 }
 
 // Chunk c is owned by rank c - 1, and everybody between its owner and an island passed it on; directly its owner sends

@@ -19,12 +19,14 @@ class TimedMesh;
 // What an island does in an attempt.
 enum class RingConduct {
   kTakesPart,
-  kSilent,  // takes connections and says nothing, also where it has joined
-  kStalls,  // sends keepalives and no data
-  kSlow,    // sends a byte now and then
-  kCloses,  // closes its connections in the midst of it
-  kCuts,    // gives its next less than all, at the end, when the others have it
-  kAlters,  // chunks that it passes on are not what came
+  kSilent,       // takes connections and says nothing, also where it has joined
+  kStalls,       // sends keepalives and no data
+  kSlow,         // sends a byte now and then
+  kCloses,       // closes its connections in the midst of it
+  kCuts,         // gives its next less than all, at the end, when the others have it
+  kAlters,       // chunks that it passes on are not what came
+  kStarves,      // lets next to nothing of one chunk come, at the end: most have the average, those after it do not
+  kStarvesNext,  // the same, and only to the next
 };
 // What who dials an island finds.
 enum class Port { kOpen, kRefuses, kSwallows };
@@ -75,6 +77,7 @@ class TimedRing : public std::enable_shared_from_this<TimedRing> {
   std::uint64_t bytes_at(std::size_t seat) const;
   void complete_when_all_are_in();
   void complete();
+  std::vector<bool> starved() const;
   std::string alterations(std::size_t chunk, std::size_t seat) const;
 
   TimedMesh& mesh_;
