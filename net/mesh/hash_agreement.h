@@ -54,6 +54,7 @@ class HashAgreement {
   std::vector<IslandId> dissenters() const;  // reported another
   std::vector<IslandId> missing() const;     // voters that have not voted
   const std::map<IslandId, std::string>& votes() const { return votes_; }
+  const std::set<IslandId>& voters() const { return voters_; }
 
  private:
   void seat_receivers();

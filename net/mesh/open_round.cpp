@@ -315,8 +315,8 @@ void OpenRound::begin_attempt(std::vector<AttemptMember> order) {
 // Nobody tells the hub how far it is, and whoever sends a little now and then is not silent. The attempts of other
 // fragments share the links.
 std::optional<Clock::duration> OpenRound::longest(const HubAttempt& message) const {
+  if (turn_.numel_of(message.fragment) == 0 || message.order.size() < 2) return std::nullopt;
   const double bytes = bytes_to_average(message) * turn_.run().fragments;
-  if (bytes <= 0 || message.order.size() < 2) return std::nullopt;
   const auto moves = std::chrono::duration_cast<Clock::duration>(Seconds(links_.longest_seconds(message.order, bytes)));
   const auto grace = std::max<Clock::duration>(turn_.run().straggler_grace, turn_.run().lost_after);
   return (grace + moves) * (1 << std::min(held_up_attempts_, kMostStallDoublings));
@@ -460,26 +460,33 @@ bool OpenRound::is_held_by_most_that_are_honest() const {
 
 // Those that have it may be liars for the most part, and nobody else gets it from them.
 void OpenRound::give_up_with_laggards() {
-  std::set<IslandId> holders = attempt_->live();
-  for (const IslandId& id : attempt_->still_averaging()) holders.erase(id);
+  RoundBlame::HeldUp held_up{turn_.now() - attempt_began_, holders()};
+  held_up.laggards_paid = true;
   ++stalled_attempts_;
   fail_attempt("too few of its members come to its end", {});
-  if (!left_direct_) blame_.report_held_up(turn_.now() - attempt_began_, std::move(holders));
+  look_for_who_holds_up(std::move(held_up));
+}
+
+std::set<IslandId> OpenRound::holders() const {
+  std::set<IslandId> holders = attempt_->live();
+  for (const IslandId& id : attempt_->still_averaging()) holders.erase(id);
+  return holders;
 }
 
 // Where those that have finished are not most, the attempt is given up, and whoever does not even answer that sits out
-// (open_attempt). A word that an average is there may be a lie: when all that came to nothing took as long as one
-// attempt may, who holds them up is looked for.
+// (open_attempt). A word that an average is there may be a lie, as may be that one waits for it: the edge between the
+// two is looked at.
 void OpenRound::end_what_stalls() {
   if (!attempt_ || inquiry_ || is_decided() || average_due_ || !stall_due_ || turn_.now() < *stall_due_) return;
   ++stalled_attempts_;
   ++stall_doublings_;
   const auto since = stalls_since_.value_or(attempt_began_);
-  const bool is_held_up = longest_ && turn_.now() - since >= *longest_;
+  RoundBlame::HeldUp held_up{turn_.now() - attempt_began_, holders()};
+  held_up.is_overdue = longest_ && turn_.now() - since >= *longest_;  // all that came to nothing
   if (schedule_ == Schedule::kDirect) links_.direct_failed();
   fail_attempt("most of its members do not come to its end", {});
   stalls_since_ = since;
-  if (is_held_up) look_for_who_holds_up();
+  look_for_who_holds_up(std::move(held_up));
 }
 
 // It took far longer than its links need.
@@ -489,16 +496,16 @@ void OpenRound::end_what_is_held_up() {
   ++stalled_attempts_;
   if (schedule_ == Schedule::kDirect) links_.direct_failed();
   fail_attempt("it takes far longer than its links need", {});
-  look_for_who_holds_up();
+  look_for_who_holds_up({turn_.now() - attempt_began_, {}, false, true});
 }
 
 // A member lets next to nothing come. The next attempt does without that edge; an exchange goes on round the ring,
 // where the edges tell who it was.
-void OpenRound::look_for_who_holds_up() {
-  stalls_since_.reset();
+void OpenRound::look_for_who_holds_up(RoundBlame::HeldUp held_up) {
+  if (held_up.is_overdue) stalls_since_.reset();
   if (left_direct_) return;
-  ++held_up_attempts_;
-  blame_.report_held_up(turn_.now() - attempt_began_);
+  if (held_up.is_overdue) ++held_up_attempts_;
+  blame_.report_held_up(std::move(held_up));
 }
 
 // Its members hold different averages: each is asked for its bytes, chunk by chunk.

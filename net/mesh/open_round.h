@@ -105,7 +105,8 @@ class OpenRound {
   void give_up_with_laggards();
   void end_what_stalls();
   void end_what_is_held_up();
-  void look_for_who_holds_up();
+  std::set<IslandId> holders() const;
+  void look_for_who_holds_up(RoundBlame::HeldUp held_up);
   void fail_attempt(const std::string& reason, Clock::duration delay);
   Clock::duration retry_delay() const;
   HubAbort abort_of(Attempt attempt, const std::string& reason) const {

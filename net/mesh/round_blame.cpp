@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 
 #include "net/base/round_words.h"
@@ -46,10 +47,9 @@ bool RoundBlame::note_broken_edge(const OpenAttempt& attempt, Schedule schedule,
   return true;
 }
 
-void RoundBlame::report_held_up(Clock::duration lasted, std::set<IslandId> holders) {
+void RoundBlame::report_held_up(HeldUp held_up) {
   reports_.emplace();
-  held_up_by_ = std::move(holders);
-  held_up_for_ = lasted;
+  held_up_as_ = std::move(held_up);
   held_up_.clear();
 }
 
@@ -63,7 +63,7 @@ void RoundBlame::forget_edges() {
 void RoundBlame::judge() {
   if (!reports_) return;
   const FailureReports reports = *std::exchange(reports_, std::nullopt);
-  if (const auto lasted = std::exchange(held_up_for_, {})) return blame_who_held_up(reports, *lasted);
+  if (const auto held_up = std::exchange(held_up_as_, {})) return blame_who_held_up(reports, *held_up);
   const bool may_be_stall = failed_after_ >= kLeastStall * turn_.run().dead_after;
   const auto& [reporter, report] = reports.blamed(failed_schedule_, may_be_stall);
   // Who accuses one with whom it had no edge accuses itself.
@@ -156,22 +156,37 @@ void RoundBlame::blame_itself(const IslandId& id, const std::string& reason) {
 // owner's limit perhaps, and the next attempt has the time that it needs. Nothing else may ever measure it, for links
 // are measured by what comes to its end, and that of two members by nothing else. A liar that says so of its own edge
 // each time must say a tenth of what it said before.
-void RoundBlame::blame_who_held_up(const FailureReports& reports, Clock::duration lasted) {
-  for (const auto& [waiting, peer, bytes] : reports.waits()) {
-    if (!had_edge_with(waiting, peer) || !members_.is_here(waiting) || !members_.is_here(peer)) continue;
-    // Behind one that was let have no more nobody gets more. A link that is slow for all is not slow at the end alone.
-    const bool at_the_end = !held_up_by_.empty();
-    if (at_the_end && (!held_up_by_.contains(peer) || held_up_by_.contains(waiting))) continue;
-    // The attempts of other fragments share it.
-    const double rate = static_cast<double>(bytes) * turn_.run().fragments / Seconds(lasted).count();
-    if (!at_the_end && links_.has_got_slow(peer, waiting, rate)) return;
-    const IslandPair edge = std::minmax(waiting, peer);
-    links_.edge_failed(edge, members_);
-    if (take_out_who_is_at_fault(edge) || !avoid_edge(waiting, peer)) links_.declare_dead(waiting, peer);
-    held_up_ = {edge.first, edge.second};
-    if (at_the_end) held_up_.erase(waiting);  // the others waited on its account
-    return;
+//
+// Behind one that has the average, and was let have no more, nobody gets more: so edges to those that have it come
+// first.
+void RoundBlame::blame_who_held_up(const FailureReports& reports, const HeldUp& held_up) {
+  const auto is_to_holder = [&](const FailureReports::Wait& wait) {
+    return held_up.holders.contains(wait.peer) && !held_up.holders.contains(wait.waiting);
+  };
+  const auto was_there = [&](const FailureReports::Wait& wait) {
+    return had_edge_with(wait.waiting, wait.peer) && members_.is_here(wait.waiting) && members_.is_here(wait.peer);
+  };
+  auto waits = reports.waits();
+  std::erase_if(waits, std::not_fn(was_there));
+  // Who is not at the end, and waits for nobody, is late by itself.
+  for (const AttemptMember& member : failed_order_) {
+    const bool lags = !held_up.holders.empty() && !held_up.holders.contains(member.id) && members_.is_here(member.id);
+    const bool waits_for_one = std::ranges::find(waits, member.id, &FailureReports::Wait::waiting) != waits.end();
+    if (lags && !waits_for_one && !held_up.laggards_paid) at_fault_.insert(member.id);
   }
+  auto worst = std::ranges::find_if(waits, is_to_holder);
+  if (worst == waits.end() && held_up.is_overdue) worst = waits.begin();
+  if (worst == waits.end()) return;
+  // The attempts of other fragments share the link. One that is slow for all is not slow at the end alone.
+  const double rate = static_cast<double>(worst->bytes) * turn_.run().fragments / Seconds(held_up.lasted).count();
+  if (!held_up.laggards_paid && links_.has_got_slow(worst->peer, worst->waiting, rate)) return;
+  const IslandPair edge = std::minmax(worst->waiting, worst->peer);
+  links_.edge_failed(edge, members_);
+  if (take_out_who_is_at_fault(edge) || !avoid_edge(edge.first, edge.second)) {
+    links_.declare_dead(edge.first, edge.second);
+  }
+  held_up_ = {edge.first, edge.second};
+  if (held_up.laggards_paid) held_up_.erase(worst->waiting);
 }
 
 // Whoever is an end of failed edges to more islands than may lie: that explains all of them.

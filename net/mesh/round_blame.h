@@ -30,10 +30,15 @@ class RoundBlame {
   // Of one that runs, which the others end well. False: there is no such edge.
   bool note_broken_edge(const OpenAttempt& attempt, Schedule schedule, const IslandId& reporter,
                         const IslandAttemptFailed& report, bool at_first_hand);
-  // The hub itself ended it, for it took far longer than its links need, `lasted`: by what the others say, the edge
-  // over which least came held it up.
-  // `holders`: that have the average; then those that have not were let have no more by one that has.
-  void report_held_up(Clock::duration lasted, std::set<IslandId> holders = {});
+  // The hub itself ended it, for somebody held it up: by what the others say, the edge to one that has the average over
+  // which least came to one that has not; or, where all took far longer than the links need, any such edge.
+  struct HeldUp {
+    Clock::duration lasted{};
+    std::set<IslandId> holders = {};  // of the average
+    bool laggards_paid = false;       // for that they were waited for: the other end bears its half
+    bool is_overdue = false;
+  };
+  void report_held_up(HeldUp held_up);
   // The two ends of the edge that did, where one was found: each bears half of what that cost.
   const std::set<IslandId>& held_up() const { return held_up_; }
   // When all have said what they saw. An edge that never stood, or was silent, is avoided at once where a ring can do
@@ -49,7 +54,7 @@ class RoundBlame {
   bool is_called_silent(const IslandId& island) const;
   void forget_reports() {
     reports_.reset();
-    held_up_for_.reset();
+    held_up_as_.reset();
   }
   void forget_edges();
 
@@ -87,7 +92,7 @@ class RoundBlame {
   std::optional<IslandId> culprit() const;
   bool edge_failed(const IslandPair& edge, bool at_first_hand);  // true: the next attempt does without it
   void blame_itself(const IslandId& id, const std::string& reason);
-  void blame_who_held_up(const FailureReports& reports, Clock::duration lasted);
+  void blame_who_held_up(const FailureReports& reports, const HeldUp& held_up);
   bool take_out_who_is_at_fault(const IslandPair& edge);
   void leave_out_of_round(MeshIsland& island, const std::string& reason);
   void leave_out(MeshIsland& island, const std::string& reason);
@@ -104,8 +109,7 @@ class RoundBlame {
   Schedule failed_schedule_ = Schedule::kRing;  // of the same
   Clock::duration failed_after_{};              // the same
   std::optional<FailureReports> reports_;       // of the same, if a member's report ended it, or
-  std::optional<Clock::duration> held_up_for_;  // it was held up
-  std::set<IslandId> held_up_by_;               // when these had its average
+  std::optional<HeldUp> held_up_as_;            // it was held up
   std::map<IslandId, int> own_failures_;        // attempts of the round that failed by their reporter alone
   std::set<IslandId> taken_out_;                // of the round, for their edges to several others
   std::set<IslandId> held_up_;                  // the ends of the edge that held the last attempt up

@@ -23,6 +23,7 @@ RoundCoordinator::RoundCoordinator(RunConfig run, const CoordinatorMemory& memor
       inner_(turn_, members_, links_, trust_, state_, memory),
       safekeeping_(turn_, members_, trust_, state_, memory),
       recovery_(turn_, members_, trust_, state_, safekeeping_, *this),
+      dispute_(turn_, members_, links_, trust_, state_, safekeeping_),
       standstill_(turn_, members_, trust_, state_, safekeeping_),
       advice_(turn_, members_, links_) {
   turn_.set_decay(memory.decay);
@@ -98,7 +99,7 @@ void RoundCoordinator::settle() {
   inner_.probe_links(is_any_averaged());
   advice_.settle(rounds_.empty() ? nullptr : rounds_.rbegin()->second.get(), is_any_averaged());
   settle_end();
-  standstill_.settle(rounds_, finished_);
+  standstill_.settle(rounds_, finished_, finished_ ? std::nullopt : dispute_.settle());
   safekeeping_.settle();
 }
 
@@ -262,6 +263,7 @@ void RoundCoordinator::on(const RollBack& event) {
   standstill_.rollback_answered();
   if (event.to > state_.committed() || finished_) return;
   abandon_rounds();
+  dispute_.part_makers();
   state_.go_back(event);
   for (const LeaseRange& lease : event.leases) inner_.leases().give_back(lease);
   trust_.go_back_to(event.to, event.state_hash);

@@ -31,6 +31,7 @@
 #include "net/mesh/recovery.h"
 #include "net/mesh/safekeeping.h"
 #include "net/mesh/standstill_watch.h"
+#include "net/mesh/state_dispute.h"
 
 namespace atl {
 
@@ -140,6 +141,7 @@ class RoundCoordinator final : private MeshVerdicts {
   InnerPhase inner_;
   Safekeeping safekeeping_;
   Recovery recovery_;
+  StateDispute dispute_;
   StandstillWatch standstill_;
   NeighbourAdvice advice_;
   OpenRounds rounds_;

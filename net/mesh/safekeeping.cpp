@@ -54,6 +54,20 @@ std::optional<OuterStep> Safekeeping::newest_kept(OuterStep at_most) const {
   return newest;
 }
 
+std::optional<OuterStep> Safekeeping::newest_kept_by(std::size_t islands) const {
+  std::map<OuterStep, std::set<IslandId>> keepers;
+  for (const auto& [id, island] : members_.islands()) {
+    if (!island.connected) continue;
+    for (const HeldState& held : island.durable) {
+      if (trust_.state_hash(held.outer_step) == held.state_hash) keepers[held.outer_step].insert(id);
+    }
+  }
+  const auto is_kept = [&](const auto& entry) { return entry.second.size() >= islands; };
+  const auto newest = std::ranges::find_if(keepers.rbegin(), keepers.rend(), is_kept);
+  if (newest != keepers.rend()) return newest->first;
+  return trust_.state_hash(OuterStep{0}) ? std::optional(OuterStep{0}) : std::nullopt;
+}
+
 std::optional<HeldState> Safekeeping::newest_kept(const MeshIsland& island) const {
   std::optional<HeldState> newest;
   for (const HeldState& held : island.durable) {

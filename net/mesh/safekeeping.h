@@ -31,6 +31,8 @@ class Safekeeping {
   // The newest of the run's states, none newer than `at_most`, that an island which is here keeps, that is in the
   // store, or with which the run began.
   std::optional<OuterStep> newest_kept(OuterStep at_most) const;
+  // The newest that so many islands which are here keep, or with which the run began.
+  std::optional<OuterStep> newest_kept_by(std::size_t islands) const;
 
   // Whether the run, whose last round is done, is to stay open until what it came to is in the store: for minutes, as
   // long as an island is here that can write it, and for what is being written.

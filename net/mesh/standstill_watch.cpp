@@ -213,9 +213,11 @@ void StandstillWatch::note_since(Standstill::Kind kind) {
   if (kind == Kind::kQuorum) since_ = no_quorum_since_.value_or(since_);
 }
 
-void StandstillWatch::settle(const OpenRounds& rounds, bool finished) {
+void StandstillWatch::settle(const OpenRounds& rounds, bool finished, const std::optional<WantRollback>& dispute) {
   note_times(rounds);
-  std::optional<Standstill> found = finished ? std::nullopt : find(rounds);
+  // What the run goes back for is no standstill, unless it cannot.
+  const bool goes_back = dispute && turn_.now() >= rollback_again_;
+  std::optional<Standstill> found = finished || goes_back ? std::nullopt : find(rounds);
   const bool begins_again = found && found->back_to == OuterStep{0} && state_.committed().value > 0;
   if (begins_again) {
     found->text +=
@@ -230,7 +232,11 @@ void StandstillWatch::settle(const OpenRounds& rounds, bool finished) {
     standstill_ = std::move(found);
     turn_.publish(StandstillChanged{standstill_});
   }
-  if (standstill_) ask_for_rollback(*standstill_);
+  if (dispute) {
+    ask_for(*dispute);
+  } else if (standstill_) {
+    ask_for_rollback(*standstill_);
+  }
   notify_islands();
 }
 
@@ -238,21 +244,25 @@ void StandstillWatch::settle(const OpenRounds& rounds, bool finished) {
 
 void StandstillWatch::rollback_failed(OuterStep to) {
   wants_rollback_ = false;
-  --rollbacks_[to];
+  if (rollbacks_[to] > 0) --rollbacks_[to];
   rollback_again_ = turn_.now() + kRollbackPause;
 }
 
 void StandstillWatch::ask_for_rollback(const Standstill& standstill) {
-  if (turn_.run().when_lost != WhenLost::kRollBack || !standstill.back_to || wants_rollback_) return;
-  if (turn_.now() < rollback_again_) return;
+  if (turn_.run().when_lost != WhenLost::kRollBack || !standstill.back_to) return;
   if (state_.still_waits()) return;  // who keeps a newer one may still come
   if (standstill.kind == Standstill::Kind::kLost && (is_in_store() || is_at_hub())) return;  // islands fetch it
   const OuterStep to = *standstill.back_to;
   const std::uint32_t undone = state_.committed().value - to.value;
   if (undone > kMostRoundsUndone || rollbacks_[to] >= kRollbacksByPolicy) return;
-  ++rollbacks_[to];
+  if (ask_for({to, standstill.text})) ++rollbacks_[to];
+}
+
+bool StandstillWatch::ask_for(const WantRollback& rollback) {
+  if (wants_rollback_ || turn_.now() < rollback_again_) return false;
   wants_rollback_ = true;
-  turn_.act(WantRollback{to, standstill.text});
+  turn_.act(rollback);
+  return true;
 }
 
 // What each island's owner is to know: why the run stands still, who is waited for, or why its own work was left out.

@@ -25,8 +25,8 @@ class StandstillWatch {
   // Before that is a standstill: who holds the committed state is waited for, and who that is. Empty: nobody.
   std::string waits_for() const;
 
-  // Looks; tells what changed, and asks for a rollback where the run's policy is to go back.
-  void settle(const OpenRounds& rounds, bool finished);
+  // Looks; tells what changed, and asks for a rollback where the run's policy is to go back, or `dispute` calls for it.
+  void settle(const OpenRounds& rounds, bool finished, const std::optional<WantRollback>& dispute);
   void rollback_answered() { wants_rollback_ = false; }
   void rollback_failed(OuterStep to);
   void look_anew() { unsettled_since_.reset(); }  // another state is the committed one
@@ -45,6 +45,7 @@ class StandstillWatch {
   std::string where_it_may_be() const;
   void note_since(Standstill::Kind kind);
   void ask_for_rollback(const Standstill& standstill);
+  bool ask_for(const WantRollback& rollback);  // false: asked already, or failed just now
   void notify_islands();
 
   CoordinatorTurn& turn_;

@@ -49,7 +49,21 @@ class CoordinatorLossTest : public QObject {
   void a_spoiled_state_stays_spoiled_when_the_hub_restarts();
   void a_commit_that_a_rollback_undid_does_not_come_back();
   void the_older_of_two_hubs_steps_down();
+  void two_of_three_that_do_not_agree_on_a_state_are_undone_data();
+  void two_of_three_that_do_not_agree_on_a_state_are_undone();
+  void a_state_with_an_honest_majority_waits();
 };
+
+// The last island is outvoted, and the first says what the state is that the others make.
+void outvote_the_last(SimulatedMesh& mesh, int islands) {
+  begin_first_round(mesh, islands);
+  all_ready(mesh, islands);
+  for (int i = 1; i < islands; ++i) have(mesh, i, 1);
+  have(mesh, islands, 1, std::string(64, 'e'));
+  show_no_chunks(mesh, islands, 1);
+  QCOMPARE(mesh.commits().size(), std::size_t{1});
+  mesh.say(1, IslandApplied{OuterStep{1}, std::string(64, 'a')});
+}
 
 void CoordinatorLossTest::when_everybody_dies_the_run_goes_on_from_the_last_committed_round() {
   SimulatedMesh mesh(run_for(3));
@@ -393,6 +407,39 @@ void CoordinatorLossTest::the_older_of_two_hubs_steps_down() {
   mesh.hub_hears(event);
 
   QVERIFY(mesh.stepped_down);
+}
+
+void CoordinatorLossTest::two_of_three_that_do_not_agree_on_a_state_are_undone_data() {
+  QTest::addColumn<bool>("speaks");
+  QTest::newRow("another hash") << true;
+  QTest::newRow("nothing") << false;
+}
+
+// One that lies may be one of the two; the third knows the state before.
+void CoordinatorLossTest::two_of_three_that_do_not_agree_on_a_state_are_undone() {
+  QFETCH(bool, speaks);
+  SimulatedMesh mesh(run_for(3));
+  outvote_the_last(mesh, 3);
+  QCOMPARE(mesh.count<RolledBack>(), 0);
+
+  if (speaks) mesh.say(2, IslandApplied{OuterStep{1}, std::string(64, 'b')});
+  for (int i = 0; i < 20; ++i) mesh.pass(5s);
+
+  QCOMPARE(mesh.count<RolledBack>(), 1);
+  QCOMPARE(mesh.hub().committed(), OuterStep{0});
+  QVERIFY(!mesh.hub().standstill().has_value());
+  QCOMPARE(QString::fromStdString(mesh.violation()), QString());
+}
+
+void CoordinatorLossTest::a_state_with_an_honest_majority_waits() {
+  SimulatedMesh mesh(run_for(4));
+  outvote_the_last(mesh, 4);
+
+  for (int i = 0; i < 20; ++i) mesh.pass(5s);
+
+  QCOMPARE(mesh.count<RolledBack>(), 0);
+  mesh.say(2, IslandApplied{OuterStep{1}, std::string(64, 'a')});
+  QVERIFY(!mesh.hub().standstill().has_value());
 }
 
 }  // namespace atl

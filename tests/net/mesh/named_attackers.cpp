@@ -262,6 +262,19 @@ struct Breaks : Liar {
   const bool answers_;
 };
 
+// 13. Has another outvoted, and is one of two that make the state then, of which it says nothing, or another hash.
+struct Disputes : Breaks {
+  Disputes(TimedMesh& mesh, IslandId id, SharedConspiracy plot, bool is_silent)
+      : Breaks(mesh, std::move(id), std::move(plot), RingConduct::kAlters), is_silent_(is_silent) {}
+  bool says(IslandMessage& message) override {
+    auto* applied = std::get_if<IslandApplied>(&message);
+    if (applied == nullptr) return true;
+    applied->state_hash = std::string(64, 'e');
+    return !is_silent_;
+  }
+  const bool is_silent_;
+};
+
 // 10. In the midst of each attempt its connection to the hub is gone, or it leaves, and is back at once.
 struct Deserts : Liar {
   Deserts(TimedMesh& mesh, IslandId id, SharedConspiracy plot, bool leaves)
@@ -466,6 +479,8 @@ std::vector<NamedAttacker> named_attackers() {
       {"A11 starves its next, grace 10 s", maker<Breaks>(RingConduct::kStarvesNext), 10s, true, 4, 60min},
       {"A12 frame by turns", maker<FramesByTurns>(), 60s},
       {"A9 alters bytes", maker<Breaks>(RingConduct::kAlters)},
+      {"A13 says nothing of the state", maker<Disputes>(true)},
+      {"A13 says another hash", maker<Disputes>(false)},
       {"A10 is cut off in each attempt", maker<Deserts>(false)},
       {"A10 leaves in each attempt", maker<Deserts>(true)},
       {"A10 gives more than it says", maker<GivesMore>(), 60s, true, 1},

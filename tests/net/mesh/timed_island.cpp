@@ -11,6 +11,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Clock::duration kRedial = 1s, kRecoverRetry = 1s, kProbeTakes = 500ms;
+constexpr std::size_t kKept = 3;  // states, on its disk
 
 }  // namespace
 
@@ -20,6 +21,7 @@ IslandHello TimedIsland::hello() {
   IslandHello hello;
   hello.outer_step = outer_step_;
   if (outer_step_) hello.state_hash = state_hash_;
+  hello.durable = durable_;
   hello.dials_ahead = true;
   return hello;
 }
@@ -98,6 +100,10 @@ void TimedIsland::drop_round() {
 void TimedIsland::hold(OuterStep step, const std::string& hash) {
   outer_step_ = step;
   state_hash_ = hash;
+  std::erase_if(durable_, [&](const HeldState& held) { return held.outer_step >= step; });
+  durable_.push_back({step, hash});
+  if (durable_.size() > kKept) durable_.erase(durable_.begin());
+  say(IslandDurable{durable_});
 }
 
 void TimedIsland::adopt(OuterStep step, const std::string& hash) {
@@ -127,7 +133,10 @@ void TimedIsland::take(const HubRecover& recover) {
 // A source that holds it serves it, also when it has gone a round on; what liars serve is found to be something else.
 void TimedIsland::try_to_recover() {
   if (!recover_) return;
-  const bool holds_it = (outer_step_ == recover_->outer_step && state_hash_ == recover_->state_hash) || !honest();
+  const auto is_it = [&](const HeldState& held) {
+    return held.outer_step == recover_->outer_step && held.state_hash == recover_->state_hash;
+  };
+  const bool holds_it = std::ranges::any_of(durable_, is_it) || !honest();
   const auto serves = [&](const IslandId& id) {
     const TimedIsland* source = mesh_.find(id);
     return source != nullptr && source->honest() && source->linked() && source->outer_step() &&
@@ -255,8 +264,7 @@ void TimedIsland::take(const HubCommit& commit) {
     return refuse(commit.round, commit.attempt, "does not hold the committed average");
   }
   drop_round();
-  outer_step_ = OuterStep{commit.round.value + 1};
-  state_hash_ = fake_sha256(state_hash_ + commit.digest);
+  hold(OuterStep{commit.round.value + 1}, fake_sha256(state_hash_ + commit.digest));
   say(IslandApplied{*outer_step_, state_hash_});
 }
 

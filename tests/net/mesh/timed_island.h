@@ -101,6 +101,7 @@ class TimedIsland {
   unsigned connection_ = 0;  // counts them
   std::optional<OuterStep> outer_step_;
   std::string state_hash_;
+  std::vector<HeldState> durable_;
   std::optional<HubRecover> recover_;
   unsigned recovery_ = 0, phase_ = 0;  // count them
   std::optional<HubRoundBegin> round_;

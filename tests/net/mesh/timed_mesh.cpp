@@ -35,6 +35,9 @@ std::string text_of(const IslandValidated& news) {
 std::string text_of(const StandstillChanged& news) {
   return "standstill: " + (news.standstill ? news.standstill->text : "none");
 }
+std::string text_of(const RolledBack& news) {
+  return fmt::format("back to {} from {}: {}", news.to.value, news.from.value, news.reason);
+}
 std::string text_of(const WorkLeftOut& news) {
   return fmt::format("left out of round {}: {}: {}", news.round.value, news.island.value, news.reason);
 }
@@ -161,6 +164,19 @@ void TimedMesh::carry_out(const PersistStateHash& persist) {
   if (persist.outer_step.value >= hashes_.size() || hashes_[persist.outer_step.value] != persist.state_hash) {
     violate("a state is taken for the run's that no honest island computed");
   }
+}
+
+void TimedMesh::carry_out(const WantRollback& want) {
+  after(times_.message, [this, want] {
+    hub_hears(RollBack{want.to, hashes_[want.to.value], ++epoch_, {}, want.reason, true});
+  });
+}
+
+// What was undone does not count as made.
+void TimedMesh::carry_out(const PersistRollback& persist) {
+  models_.resize(persist.to.value + 1, models_.front());
+  hashes_.resize(persist.to.value + 1);
+  commits_.resize(persist.to.value);
 }
 
 void TimedMesh::carry_out(const Publish& publish) {

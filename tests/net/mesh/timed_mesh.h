@@ -52,8 +52,9 @@ class TimedMesh {
   RoundCoordinator& hub() { return *hub_; }
   TimedIsland* find(const IslandId& id);
   const std::map<IslandId, std::unique_ptr<TimedIsland>>& islands() const { return islands_; }
-  const TimedModel& model(OuterStep step) const { return models_.at(step.value); }
-  const std::string& honest_hash(OuterStep step) const { return hashes_.at(step.value); }
+  // Of the newest where that one was undone.
+  const TimedModel& model(OuterStep step) const { return models_.at(std::min<std::size_t>(step.value, models_.size() - 1)); }
+  const std::string& honest_hash(OuterStep step) const { return hashes_.at(std::min<std::size_t>(step.value, hashes_.size() - 1)); }
 
   void after(Clock::duration time, std::function<void()> act);
   void pass(Clock::duration time);
@@ -85,6 +86,8 @@ class TimedMesh {
   void carry_out(const DialIsland& dial);
   void carry_out(const PersistCommit& persist);
   void carry_out(const PersistStateHash& persist);
+  void carry_out(const WantRollback& want);
+  void carry_out(const PersistRollback& persist);
   void carry_out(const Publish& publish);
   template <class Other>
   void carry_out(const Other&) {}
@@ -96,6 +99,7 @@ class TimedMesh {
   Clock::time_point now_ = Clock::time_point(std::chrono::hours(1));
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::uint64_t next_event_ = 0;
+  std::uint64_t epoch_ = 0;
   std::map<IslandId, std::unique_ptr<TimedIsland>> islands_;
   std::vector<TimedModel> models_;   // by outer step
   std::vector<std::string> hashes_;  // likewise
