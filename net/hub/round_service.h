@@ -54,6 +54,7 @@ class RoundService {
   const RoundCoordinator& coordinator() const { return *coordinator_; }
   const SignedEpoch& epoch() const { return epoch_; }  // in which it serves
   HubState state() const;                              // any thread
+  ToldPast past() const { return view_->past(); }      // of all rounds that count now
 
  private:
   RoundService(const RunConfig& run, const Identity& identity, HubStore& store, RoundOutlet& outlet,
