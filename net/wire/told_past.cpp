@@ -48,7 +48,7 @@ Status read_past_list(JsonReader& reader, const char* name, std::size_t most, st
 Status validate(const ToldPast& past) {
   if (past.rounds.size() > kMaxPastRounds || past.validations.size() > kMaxPastValidations) {
     return wrong_past(fmt::format("{} pieces and {} validations, at most {} and {} may be", past.rounds.size(),
-                             past.validations.size(), kMaxPastRounds, kMaxPastValidations));
+                                  past.validations.size(), kMaxPastRounds, kMaxPastValidations));
   }
   std::uint64_t next = 0, tokens = 0;
   for (const PastRounds& piece : past.rounds) {

@@ -91,7 +91,7 @@ void PastWatch::look(std::uint32_t inner_steps) {
     around_.publish(event::PastTold{around_.self.run, inner_steps, std::move(*past)});
   } else if (!abort_.raised() && past.error().message != refusal_) {
     refusal_ = past.error().message;
-    spdlog::warn("past refused=\"{}\"", refusal_);
+    spdlog::warn("past error=\"{}\"", refusal_);
   }
   MutexLock lock(mutex_);
   turn_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(pause);
