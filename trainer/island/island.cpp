@@ -126,10 +126,7 @@ void Island::Impl::on_urgent(const HubMessage& message) {
     for (const RosterEntry& entry : roster->islands) hosts.push_back(entry.address.host);
     listener_->expect(hosts);
   }
-  if (past_ && std::holds_alternative<HubCommit>(message)) past_->committed();
-  if (const auto* welcome = std::get_if<HubWelcome>(&message); past_ && welcome != nullptr) {
-    past_->welcomed(welcome->run.inner_steps);
-  }
+  if (past_) past_->hear(message);
   const auto* recover = std::get_if<HubRecover>(&message);
   if (recover != nullptr || std::holds_alternative<HubInitialise>(message)) {
     MutexLock lock(told_mutex_);

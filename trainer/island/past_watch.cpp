@@ -1,5 +1,6 @@
 #include "trainer/island/past_watch.h"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -13,8 +14,16 @@ constexpr std::chrono::seconds kRequestTime{20};
 constexpr std::chrono::seconds kEndTime{3};
 // What it costs hub and island: 512 bytes a second, unless the run is young.
 constexpr double kBytesPerSecond = 512;
-constexpr Seconds kLeastPause{5}, kMostPause{300};
+constexpr Seconds kLeastPause{5};
 constexpr Seconds kRetry{60};
+constexpr std::uint64_t kUnderWay = 256;  // rounds
+
+// The newest outer state that it tells of.
+std::uint64_t last_step(const ToldPast& past) {
+  std::uint64_t last = past.validations.empty() ? 0 : past.validations.back().outer_step;
+  if (!past.rounds.empty()) last = std::max(last, std::uint64_t{past.rounds.back().round} + past.rounds.back().rounds);
+  return last;
+}
 
 }  // namespace
 
@@ -28,20 +37,18 @@ PastWatch::~PastWatch() {
   thread_.join();
 }
 
-void PastWatch::welcomed(std::uint32_t inner_steps) {
-  {
-    MutexLock lock(mutex_);
-    inner_steps_ = inner_steps;
-    news_ = true;
-  }
-  changed_.notify_all();
-}
-
-void PastWatch::committed() {
-  {
-    MutexLock lock(mutex_);
-    news_ = true;
-  }
+void PastWatch::hear(const HubMessage& message) {
+  const auto* welcome = std::get_if<HubWelcome>(&message);
+  const auto* commit = std::get_if<HubCommit>(&message);
+  const auto* recover = std::get_if<HubRecover>(&message);
+  MutexLock lock(mutex_);
+  if (welcome != nullptr) inner_steps_ = welcome->run.inner_steps;
+  if (welcome != nullptr) newest_ = welcome->outer_step;  // it may have gone back
+  if (commit != nullptr) newest_ = std::max(newest_, OuterStep{commit->round.value + 1});
+  if (recover != nullptr) newest_ = std::max(newest_, recover->outer_step);
+  if (welcome == nullptr && commit == nullptr) return;
+  news_ = true;
+  lock.unlock();
   changed_.notify_all();
 }
 
@@ -80,14 +87,25 @@ void PastWatch::wait_turn(MutexLock& lock, const std::stop_token& stop) {
   (void)changed_.wait(lock, stop, Deadline::at(turn_), [this]() ATOLL_REQUIRES(mutex_) { return at_once_; });
 }
 
+// Of rounds that the hub has not spoken of it knows nothing either, but for what is under way to this island.
+Result<ToldPast> PastWatch::ask() {
+  ATOLL_ASSIGN_OR_RETURN(const std::string answer, get_from_hub(around_.self, around_.hub, kPastPath, kMaxPastBytes,
+                                                                Deadline::after(kRequestTime), abort_));
+  ATOLL_ASSIGN_OR_RETURN(ToldPast past, decode_past(answer));
+  MutexLock lock(mutex_);
+  if (last_step(past) <= std::uint64_t{newest_.value} + kUnderWay) return past;
+  return Error{ErrorCode::kProtocol, fmt::format("the run's past as its hub tells it: it goes to round {}, and {} were "
+                                                 "committed",
+                                                 last_step(past), newest_.value)};
+}
+
 void PastWatch::look(std::uint32_t inner_steps) {
-  const auto answer =
-      get_from_hub(around_.self, around_.hub, kPastPath, kMaxPastBytes, Deadline::after(kRequestTime), abort_);
-  auto past = answer.ok() ? decode_past(*answer) : Result<ToldPast>(answer.error());
+  auto past = ask();
   Seconds pause = kRetry;
   if (past.ok()) {
     refusal_.clear();
-    pause = std::clamp(Seconds(static_cast<double>(answer->size()) / kBytesPerSecond), kLeastPause, kMostPause);
+    const auto bytes = static_cast<double>(encode(*past).size());
+    pause = std::max(Seconds(bytes / kBytesPerSecond), kLeastPause);
     around_.publish(event::PastTold{around_.self.run, inner_steps, std::move(*past)});
   } else if (!abort_.raised() && past.error().message != refusal_) {
     refusal_ = past.error().message;

@@ -402,6 +402,9 @@ void HubMessagesTest::a_past_that_no_hub_tells_is_refused_and_the_island_goes_on
   QTest::newRow("a hub of before") << QByteArray();
   QTest::newRow("garbage") << QByteArray("what was");
   QTest::newRow("rounds that overlap") << QByteArray::fromStdString(encode(overlapping));
+  ToldPast ahead = kPast;
+  ahead.rounds.push_back({100'000, 1, 4096, 30, 4.5});
+  QTest::newRow("rounds that nobody made yet") << QByteArray::fromStdString(encode(ahead));
   QTest::newRow("too much") << QByteArray::fromStdString(encode(kPast)) +
                                    QByteArray(static_cast<int>(kMaxPastBytes), ' ');
   QTest::newRow("without end") << QByteArray(64 << 20, '[');
