@@ -38,6 +38,8 @@ const nlohmann::json* column(const nlohmann::json& answer, const char* key, std:
 
 double number(const nlohmann::json& value) { return value.is_number() ? value.get<double>() : std::nan(""); }
 
+bool is_past(const std::string& name) { return name == kPastLossSeries || name == kPastValidationSeries; }
+
 bool is_positive(double value) { return std::isfinite(value) && value > 0; }
 
 }  // namespace
@@ -62,6 +64,8 @@ HistoryModel::HistoryModel(AgentLink& link, QObject* parent)
   connect(&gather_, &QTimer::timeout, this, &HistoryModel::fetchWanted);
   learn_tokens_.setSingleShot(true);
   connect(&learn_tokens_, &QTimer::timeout, this, &HistoryModel::learnTokens);
+  learn_past_.setSingleShot(true);
+  connect(&learn_past_, &QTimer::timeout, this, &HistoryModel::learnPast);
 }
 
 HistoryModel::~HistoryModel() = default;
@@ -184,8 +188,9 @@ void HistoryModel::takeColumns(const Key& key, const Query& query, const nlohman
     return;
   }
   const double from = query.whole ? -kEverything : query.from;
-  // What came live is newer than what is written down.
-  const double to = query.whole ? points.back().x : std::min(query.to, points.back().x);
+  // What came live is newer than what is written down; of the run's past nothing does.
+  const double newest = is_past(key.first) ? kEverything : points.back().x;
+  const double to = query.whole ? newest : std::min(query.to, newest);
   asked.series.replace(from, to, points);
   const nlohmann::json width = answer.value("width", nlohmann::json());
   if (query.whole) asked.fetched.clear();
@@ -219,6 +224,16 @@ void HistoryModel::learnTokens() {
   });
 }
 
+// What the hub told of the run is in the history now, in place of what it told before.
+void HistoryModel::learnPast() {
+  fetchNames();
+  for (auto& [key, entry] : entries_) {
+    if (!is_past(key.first)) continue;
+    entry->wanted = Query{.points = kFirstPoints};
+    gather_.start(0);
+  }
+}
+
 // ---- live
 
 void HistoryModel::enterRun(const std::string& run) {
@@ -246,6 +261,8 @@ void HistoryModel::take(const HeardEvent& event) {
     if (!event.kept) takeGpus(*sampled, event.time);
   } else if (const auto* round = std::get_if<event::RoundDone>(&event.what)) {
     if (round->sync_seconds) append("sync_seconds", event.time, *round->sync_seconds, event.kept);
+  } else if (std::holds_alternative<event::PastTold>(event.what) && !event.kept && !learn_past_.isActive()) {
+    learn_past_.start(kWritten);
   }
 }
 

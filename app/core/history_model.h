@@ -67,6 +67,7 @@ class HistoryModel : public QObject {
   void takeAnswer(const Key& key, const Query& query, const Result<nlohmann::json>& answer);
   void takeColumns(const Key& key, const Query& query, const nlohmann::json& answer);
   void learnTokens();
+  void learnPast();
   void append(const std::string& name, double time, double value, bool kept);  // kept: unless it is there already
   void takeGpus(const event::GpuSampled& sampled, double time);
   void takeState(const HeardEvent& event, const IslandState& island);
@@ -83,7 +84,7 @@ class HistoryModel : public QObject {
   double validation_loss_ = 0;
   std::set<std::string> touched_;
   Paced tell_;
-  QTimer gather_, learn_tokens_;
+  QTimer gather_, learn_tokens_, learn_past_;
 };
 
 }  // namespace atl

@@ -129,7 +129,8 @@ QWidget* OverviewPage::makeRound() {
 
 QWidget* OverviewPage::makeLoss() {
   auto* card = loss_card_ = new Card(tr("Loss, nats per token"));
-  card->addToHeader(new Legend({{tr("Loss"), 0}, {tr("Validation"), 1}}));
+  card->addToHeader(
+      new Legend({{tr("This island"), 0}, {tr("All islands"), kAllIslandsColour}, {tr("Validation"), 1}}));
   auto* more = new QToolButton;
   more->setText(tr("Training \u203A"));
   more->setAutoRaise(true);
@@ -141,7 +142,9 @@ QWidget* OverviewPage::makeLoss() {
   plot_->setAxis(SeriesAxis::kTime);
   plot_->setWheelNeedsFocus(true);
   plot_->setSmoothing(kSmoothing);
-  plot_->addHistory({.metric = "loss_nats", .name = tr("Loss"), .colour = 0, .smoothed = true, .text = loss_values()});
+  add_past(*plot_);
+  plot_->addHistory(
+      {.metric = "loss_nats", .name = tr("This island"), .colour = 0, .smoothed = true, .text = loss_values()});
   plot_->addHistory(
       {.metric = "validation_loss_nats", .name = tr("Validation"), .colour = 1, .points = true, .text = loss_values()});
   plot_->setMinimumHeight(240);

@@ -148,21 +148,25 @@ QWidget* TrainingPage::makeLoss() {
       {.metric = "loss_nats", .name = tr("Training"), .colour = 0, .smoothed = true, .text = loss_values()});
   loss_->addHistory(
       {.metric = "validation_loss_nats", .name = tr("Validation"), .colour = 1, .points = true, .text = loss_values()});
+  const PastLines past = add_past(*loss_);
   loss_->markRounds(&node().rounds());
-  addSwitch(card, 0, tr("Training"));
-  addSwitch(card, 1, tr("Validation"));
+  addSwitch(card, {0}, tr("Training"));
+  addSwitch(card, {past.mean}, tr("All islands"));
+  addSwitch(card, {1, past.validation}, tr("Validation"));
   card->body()->addWidget(loss_);
   return card;
 }
 
 // Also the legend: the line's colour beside its name.
-void TrainingPage::addSwitch(Card* card, int history, const QString& text) {
+void TrainingPage::addSwitch(Card* card, const std::vector<int>& histories, const QString& text) {
   auto* box = new QCheckBox(text);
   box->setChecked(true);
   box->setAccessibleName(tr("Show %1").arg(text));
-  card->addToHeader(new Swatch(loss_->histories()[static_cast<std::size_t>(history)].colour));
+  card->addToHeader(new Swatch(loss_->histories()[static_cast<std::size_t>(histories.front())].colour));
   card->addToHeader(box);
-  connect(box, &QCheckBox::toggled, this, [this, history](bool on) { loss_->setHistoryShown(history, on); });
+  connect(box, &QCheckBox::toggled, this, [this, histories](bool on) {
+    for (const int history : histories) loss_->setHistoryShown(history, on);
+  });
 }
 
 HistoryPlot* TrainingPage::makeSmall(QHBoxLayout* row, const char* metric, const QString& title, int colour) {

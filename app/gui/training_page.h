@@ -35,7 +35,7 @@ class TrainingPage : public Page {
   void makeExport(QHBoxLayout* row);
   QWidget* makeLoss();
   HistoryPlot* makeSmall(QHBoxLayout* row, const char* metric, const QString& title, int colour);
-  void addSwitch(Card* card, int history, const QString& text);
+  void addSwitch(Card* card, const std::vector<int>& histories, const QString& text);
   void setAxis(SeriesAxis axis);
   void setSmoothing(int hundredths);
   void exportCsv();

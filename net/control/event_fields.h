@@ -73,6 +73,15 @@ void fields(Archive& archive, event::Evaluated& e) {
 }
 
 template <class Archive>
+void fields(Archive& archive, event::PastTold& e) {
+  archive.field("run", e.run);
+  archive.field("inner_steps", e.inner_steps);
+  archive.list("rounds", e.past.rounds, kMaxPastRounds);
+  archive.list("validations", e.past.validations, kMaxPastValidations);
+  archive.require(validate(e.past).ok(), "these are no rounds and validations of a run");
+}
+
+template <class Archive>
 void fields(Archive& archive, event::RingMember& member) {
   archive.field("island", member.island);
   archive.told("name", member.name);

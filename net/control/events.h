@@ -17,6 +17,7 @@
 #include "net/control/node_state.h"
 #include "net/control/run_costs.h"
 #include "net/control/words.h"
+#include "net/wire/told_past.h"
 
 namespace atl {
 namespace event {
@@ -86,6 +87,14 @@ struct Evaluated {  // a task of the run's
   std::uint32_t outer_step = 0;
   std::string task = {};
   std::vector<TaskFigure> figures = {};  // the one that is drawn over rounds first
+};
+
+// The run's past as its hub tells it, from the first round on: in place of what was told before.
+struct PastTold {
+  static constexpr std::string_view kName = "run.past";
+  std::string run = {};           // its id
+  std::uint32_t inner_steps = 0;  // of a round
+  ToldPast past = {};
 };
 
 struct RingMember {
@@ -216,12 +225,17 @@ struct Unknown {
 
 }  // namespace event
 
-using ControlEvent = std::variant<event::StateChanged, event::RoundBegin, event::Step, event::Syncing, event::SyncDone,
-                                  event::CheckpointSaved, event::TrainerError, event::RoundDone, event::Validated,
-                                  event::Evaluated, event::AttemptBegin, event::SyncPhase, event::SyncProgress,
-                                  event::Transfer, event::HubLink, event::PeerUp, event::PeerDown, event::PeerLink,
-                                  event::InviteLooked, event::JoinProgress, event::JoinDone, event::CheckRowDone,
-                                  event::CheckDone, event::GpuSampled, event::GpuAlert, event::Unknown>;
+// Series of the history that an agent makes of event::PastTold (metrics.query).
+inline constexpr const char* kPastLossSeries = "run.mean_loss_nats";
+inline constexpr const char* kPastValidationSeries = "run.validation_loss_nats";
+
+using ControlEvent =
+    std::variant<event::StateChanged, event::RoundBegin, event::Step, event::Syncing, event::SyncDone,
+                 event::CheckpointSaved, event::TrainerError, event::RoundDone, event::Validated, event::Evaluated,
+                 event::PastTold, event::AttemptBegin, event::SyncPhase, event::SyncProgress, event::Transfer,
+                 event::HubLink, event::PeerUp, event::PeerDown, event::PeerLink, event::InviteLooked,
+                 event::JoinProgress, event::JoinDone, event::CheckRowDone, event::CheckDone, event::GpuSampled,
+                 event::GpuAlert, event::Unknown>;
 
 // With the envelope that a subscriber gets it in.
 struct HeardEvent {

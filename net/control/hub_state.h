@@ -13,6 +13,7 @@
 #include "net/base/result.h"
 #include "net/control/hub_words.h"
 #include "net/wire/learning_rate.h"
+#include "net/wire/told_past.h"
 
 namespace atl {
 
@@ -28,13 +29,7 @@ struct HubState {
     std::optional<bool> outer_hashes_equal;
   };
 
-  struct Past {                // rounds that follow each other, as one
-    std::uint32_t round = 0;   // the first of them
-    std::uint32_t rounds = 1;  // how many
-    std::uint64_t tokens = 0;
-    double seconds = 0;
-    double mean_loss_nats = 0;  // weighted by tokens; 0: not known
-  };
+  using Past = PastRounds;
 
   struct Island {
     std::string id;    // "isl-..."
@@ -58,10 +53,7 @@ struct HubState {
     std::uint32_t rounds_accepted = 0;
   };
 
-  struct Validation {
-    std::uint32_t outer_step = 0;
-    double loss_nats = 0;
-  };
+  using Validation = PastValidation;
 
   // What a task of the run's came to, over outer steps.
   struct Evaluation {
@@ -124,9 +116,9 @@ struct HubState {
   std::vector<Evaluation> evaluations;  // a task each, in the run's order
 
   static constexpr std::size_t kMaxRounds = 32;
-  static constexpr std::size_t kMaxPast = 256;
+  static constexpr std::size_t kMaxPast = kMaxPastRounds;
   static constexpr std::size_t kMaxIslands = 1024;
-  static constexpr std::size_t kMaxPoints = 200;
+  static constexpr std::size_t kMaxPoints = kMaxPastValidations;
 
   std::uint64_t tokens() const;  // of all rounds
   double seconds() const;        // that they took

@@ -12,6 +12,7 @@
 #include "net/transport/proxy_header.h"
 #include "net/wire/contributors.h"
 #include "net/wire/mesh.h"
+#include "net/wire/told_past.h"
 
 namespace atl {
 namespace {
@@ -247,6 +248,7 @@ asio::awaitable<bool> HubListener::serve_contributors(TlsStream& stream, const H
 asio::awaitable<bool> HubListener::answer(TlsStream& stream, const HttpRequest& request, const EnrolledIsland& island) {
   if (request.target() == kCertificatePath) co_return co_await serve_certificate(stream, request, island);
   if (request.target() == kContributorsPath) co_return co_await serve_contributors(stream, request);
+  if (request.target() == kPastPath) co_return co_await answer_text(stream, request, http::status::ok, gate_.past());
   if (BaseModelFiles::serves(request)) co_return co_await base_model_.answer(stream, request);
   co_return co_await data_.answer(stream, request);
 }

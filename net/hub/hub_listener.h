@@ -31,6 +31,7 @@ class HubGate {
   // A new certificate for the key that this one certifies.
   virtual Result<std::string> renew(const EnrolledIsland& island, const std::string& certificate_pem) = 0;
   virtual Result<std::string> contributors() = 0;  // net/wire/contributors.h
+  virtual std::string past() = 0;                  // net/wire/told_past.h
   virtual EnrolResponse enrol(const EnrolRequest& request) = 0;
   virtual AboutResponse about(const AboutRequest& request) = 0;                             // what everybody may know
   virtual boost::asio::awaitable<void> serve_island(std::shared_ptr<IslandLink> link) = 0;  // until it ends

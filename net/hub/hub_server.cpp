@@ -72,6 +72,7 @@ class HubServer::Impl final : public HubGate, private SessionGate, private Round
   Result<std::optional<EnrolledIsland>> admit(const PeerCertificate& certificate) override;
   Result<std::string> renew(const EnrolledIsland& island, const std::string& certificate_pem) override;
   Result<std::string> contributors() override;
+  std::string past() override { return rounds_->past(); }
   EnrolResponse enrol(const EnrolRequest& request) override;
   AboutResponse about(const AboutRequest& request) override;
   asio::awaitable<void> serve_island(std::shared_ptr<IslandLink> link) override {

@@ -36,6 +36,7 @@ class HubView {
   void learn(const CoordinatorNews& news);
   // All rounds and validations that count now. learn() counts on from there.
   void set_past(RunPast past) { past_ = std::move(past); }
+  ToldPast past() const { return past_.told(); }
   // In how many rounds each island's work was accepted, also before it went and came back. learn() counts on from
   // there.
   void set_accepted(std::map<IslandId, std::uint32_t> rounds) { accepted_ = std::move(rounds); }

@@ -339,8 +339,15 @@ void RoundService::read_past() {
   spdlog::warn("hub past error=\"{}\"", past.error().message);
 }
 
+// However often it is asked for, it is made once.
+const std::string& RoundService::past() {
+  if (past_.empty()) past_ = encode(view_->past());
+  return past_;
+}
+
 void RoundService::announce(const CoordinatorNews& news) {
   view_->learn(news);
+  past_.clear();
   // What was undone counts no more; what another hub committed does.
   if (std::holds_alternative<RolledBack>(news) || std::holds_alternative<FastForwarded>(news)) {
     count_accepted();

@@ -54,6 +54,7 @@ class RoundService {
   const RoundCoordinator& coordinator() const { return *coordinator_; }
   const SignedEpoch& epoch() const { return epoch_; }  // in which it serves
   HubState state() const;                              // any thread
+  const std::string& past();                           // the answer to GET /past: of all rounds that count now
 
  private:
   RoundService(const RunConfig& run, const Identity& identity, HubStore& store, RoundOutlet& outlet,
@@ -93,6 +94,7 @@ class RoundService {
   std::optional<HubView> view_;
   Clock::time_point last_step_ = Clock::now();
   Clock::duration stood_still_{0};
+  std::string past_;  // empty: to be made anew
   mutable Mutex mutex_;
   HubState state_ ATOLL_GUARDED_BY(mutex_);
 };

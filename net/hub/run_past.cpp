@@ -1,12 +1,15 @@
 #include "net/hub/run_past.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "net/hub/shown_points.h"
 
 namespace atl {
 namespace {
+
+bool is_figure(double loss) { return std::isfinite(loss) && loss >= 0; }
 
 double mean_loss(const HubState::Past& a, const HubState::Past& b) {
   if (a.mean_loss_nats == 0 || b.mean_loss_nats == 0) return std::max(a.mean_loss_nats, b.mean_loss_nats);
@@ -17,7 +20,8 @@ double mean_loss(const HubState::Past& a, const HubState::Past& b) {
 
 }  // namespace
 
-void RunPast::add(const HubState::Past& round) {
+void RunPast::add(HubState::Past round) {
+  if (!is_figure(round.mean_loss_nats)) round.mean_loss_nats = 0;
   append(round);
   if (pieces_.size() <= HubState::kMaxPast) return;
   width_ *= 2;
@@ -33,7 +37,9 @@ void RunPast::append(const HubState::Past& piece) {
   last.seconds += piece.seconds;
 }
 
-void RunPast::add(const HubState::Validation& validation) { losses_[validation.outer_step] = validation.loss_nats; }
+void RunPast::add(const HubState::Validation& validation) {
+  if (is_figure(validation.loss_nats)) losses_[validation.outer_step] = validation.loss_nats;
+}
 
 std::vector<HubState::Validation> RunPast::validations() const {
   std::vector<HubState::Validation> shown;

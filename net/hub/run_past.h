@@ -12,11 +12,13 @@ namespace atl {
 
 class RunPast {
  public:
-  void add(const HubState::Past& round);  // in their order; `rounds` is 1
+  // A loss that is no figure is not known.
+  void add(HubState::Past round);  // in their order; `rounds` is 1
   void add(const HubState::Validation& validation);
 
   const std::vector<HubState::Past>& rounds() const { return pieces_; }
   std::vector<HubState::Validation> validations() const;  // as HubState has them
+  ToldPast told() const { return {rounds(), validations()}; }
 
  private:
   void append(const HubState::Past& piece);

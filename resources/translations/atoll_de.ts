@@ -2953,6 +2953,14 @@
         <source>Loading…</source>
         <translation>Lädt …</translation>
     </message>
+    <message>
+        <source>All islands</source>
+        <translation>Alle Inseln</translation>
+    </message>
+    <message>
+        <source>Validation by others</source>
+        <translation>Validierung durch andere</translation>
+    </message>
 </context>
 <context>
     <name>atl::HubIslands</name>
@@ -4384,6 +4392,14 @@
         <source>not known yet</source>
         <translation>noch nicht bekannt</translation>
     </message>
+    <message>
+        <source>This island</source>
+        <translation>Diese Insel</translation>
+    </message>
+    <message>
+        <source>All islands</source>
+        <translation>Alle Inseln</translation>
+    </message>
 </context>
 <context>
     <name>atl::PhaseBar</name>
@@ -5220,6 +5236,10 @@
     <message>
         <source>Export the loss plot as PNG…</source>
         <translation>Loss-Diagramm als PNG exportieren …</translation>
+    </message>
+    <message>
+        <source>All islands</source>
+        <translation>Alle Inseln</translation>
     </message>
 </context>
 <context>

@@ -93,6 +93,7 @@ class IslandCommandsTest : public QObject {
  private Q_SLOTS:
   void rounds_and_peers_are_read_from_the_file_while_no_agent_runs();
   void rounds_are_asked_of_the_agent_that_runs();
+  void rounds_before_an_island_came_are_told_in_a_line();
   void a_round_is_under_way_only_while_something_trains();
   void rates_of_peers_are_in_bits();
   void what_never_joined_says_so_data();
@@ -149,6 +150,34 @@ void IslandCommandsTest::rounds_are_asked_of_the_agent_that_runs() {
 
   QVERIFY2(contains(rounds.out, "     6 ") && contains(rounds.out, "no") && !contains(rounds.out, "43"),
            rounds.out.c_str());
+}
+
+void IslandCommandsTest::rounds_before_an_island_came_are_told_in_a_line() {
+  CliRun atoll;
+  join_home(atoll);
+  {
+    auto store = HistoryStore::open(atoll.path("island") / "state" / "history.sqlite");
+    HistoryBatch batch{.run = training_state().run_id};
+    batch.past = HistoryPast{.inner_steps = 500,
+                             .told_at = 1.7e9,
+                             .told = {{{0, 32, 1, 60, 5.25}, {32, 32, 1, 60, 3.5}}, {{0, 5.5}, {40, 3.25}, {64, 3}}}};
+    QVERIFY((*store)->write(batch).ok());
+  }
+  const CliOutcome newcomer = atoll({"rounds"});
+  write_history(atoll);  // its first round is the 43rd
+
+  const CliOutcome rounds = atoll({"rounds"});
+  const CliOutcome json = atoll({"rounds", "--json"});
+
+  QVERIFY2(contains(newcomer.out,
+                    "before this island came: 64 rounds, loss of all islands 5.250 -> 3.500, validated "
+                    "5.500 -> 3.000"),
+           newcomer.out.c_str());
+  QVERIFY2(contains(rounds.out,
+                    "before this island came: 42 rounds, loss of all islands 5.250 -> 3.500, validated "
+                    "5.500 -> 3.250"),
+           rounds.out.c_str());
+  QCOMPARE(nlohmann::json::parse(json.out)["past"].size(), 2u);
 }
 
 void IslandCommandsTest::a_round_is_under_way_only_while_something_trains() {
@@ -396,6 +425,10 @@ void IslandCommandsTest::the_watch_tells_how_old_its_data_is() {
   QVERIFY2(contains(text_of(12), "last update 12 s ago"), text_of(12).c_str());
   QVERIFY(!contains(text_of(1), "last update"));
   QVERIFY(contains(text_of(1), "round [###"));
+  QVERIFY(!contains(text_of(1), "run   "));
+  std::string with_past;
+  for (const std::string& line : watch_lines({&state, {3, 2.9}, 1, "", {5, 4}}, console)) with_past += line + "\n";
+  QVERIFY2(contains(with_past, "run   '_\nloss  '_"), with_past.c_str());
 }
 
 void IslandCommandsTest::a_curve_has_gaps_where_there_is_nothing() {

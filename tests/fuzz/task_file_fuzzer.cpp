@@ -1,10 +1,11 @@
-// Task files, which an organiser hands to every island, and the hub's words of contributors: what is read is within its
-// bounds, and an error can be shown.
+// Task files, which an organiser hands to every island, and the hub's words of contributors and of the run's past: what
+// is read is within its bounds, and an error can be shown.
 #include <string>
 
 #include "net/base/printable.h"
 #include "net/evaluate/task_file.h"
 #include "net/wire/contributors.h"
+#include "net/wire/told_past.h"
 #include "tests/fuzz/fuzz_input.h"
 
 namespace atl::fuzz {
@@ -38,14 +39,25 @@ void check_contributors(std::string_view text) {
   ATOLL_FUZZ_CHECK(again.ok() && encode(*again) == once);
 }
 
+void check_past(std::string_view text) {
+  const auto past = decode_past(text);
+  if (!past.ok()) return ATOLL_FUZZ_CHECK(!past.error().message.empty());
+  ATOLL_FUZZ_CHECK(validate(*past).ok());
+  const std::string once = encode(*past);
+  const auto again = decode_past(once);
+  ATOLL_FUZZ_CHECK(again.ok() && encode(*again) == once);
+}
+
 }  // namespace
 }  // namespace atl::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace atl;
   fuzz::Input input(data, size);
-  const auto mode = input.get<std::uint8_t>() % 2;
+  const auto mode = input.get<std::uint8_t>() % 3;
   const std::string text = to_string(input.rest());
-  mode == 0 ? fuzz::check_task(text) : fuzz::check_contributors(text);
+  if (mode == 0) fuzz::check_task(text);
+  if (mode == 1) fuzz::check_contributors(text);
+  if (mode == 2) fuzz::check_past(text);
   return 0;
 }

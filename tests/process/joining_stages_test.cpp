@@ -56,6 +56,7 @@ class JoiningStagesTest : public QObject {
   void each_stage_is_told_from_the_invite_to_the_first_step();
   void an_attempt_begins_with_its_ring();
   void what_is_known_is_in_the_state_and_in_the_history();
+  void the_run_before_it_came_is_in_a_newcomers_history();
 
  private:
   std::unique_ptr<LocalRun> run_;
@@ -147,6 +148,25 @@ void JoiningStagesTest::what_is_known_is_in_the_state_and_in_the_history() {
                        [&](const nlohmann::json& line) { return line["source"] == source; });
   };
   QVERIFY2(of("agent") && of("trainer"), page.dump().c_str());
+}
+
+void JoiningStagesTest::the_run_before_it_came_is_in_a_newcomers_history() {
+  nlohmann::json listed, loss;
+  const auto told = [&] {
+    auto rounds = service_->call("rounds.list", {{"limit", 500u}, {"past", true}});
+    auto mean = service_->call("metrics.query", {{"name", "run.mean_loss_nats"}, {"axis", "step"}});
+    if (!rounds.ok() || !mean.ok() || (*rounds)["past"].empty() || (*rounds)["rounds"].empty()) return false;
+    listed = std::move(*rounds);
+    loss = std::move(*mean);
+    return true;
+  };
+  QVERIFY(wait_for(told));
+
+  QVERIFY2(listed["rounds"].back()["round"] > 0, listed.dump().c_str());
+  QCOMPARE(listed["past"][0]["round"].get<int>(), 0);
+  QVERIFY(listed["past"][0]["mean_loss_nats"] > 0);
+  const double first_round = service_->state()["inner_steps"].get<double>();
+  QVERIFY2(loss["step"][0].get<double>() < first_round, loss.dump().c_str());
 }
 
 QTEST_GUILESS_MAIN(JoiningStagesTest)

@@ -62,6 +62,8 @@ Status Island::Impl::listen() {
                                                         .publish = [this](StateNews news) { publish(news); },
                                                         .on_event = options_.on_event},
                                        [this] { mesh_->wake(); });
+  if (options_.on_event)
+    past_.emplace(PastWatch::Surroundings{options_.identity, options_.hub_addresses, options_.on_event});
   PeerListenerOptions listener;
   listener.bind = options_.bind;
   ATOLL_ASSIGN_OR_RETURN(
@@ -124,6 +126,7 @@ void Island::Impl::on_urgent(const HubMessage& message) {
     for (const RosterEntry& entry : roster->islands) hosts.push_back(entry.address.host);
     listener_->expect(hosts);
   }
+  if (past_) past_->hear(message);
   const auto* recover = std::get_if<HubRecover>(&message);
   if (recover != nullptr || std::holds_alternative<HubInitialise>(message)) {
     MutexLock lock(told_mutex_);

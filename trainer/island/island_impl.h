@@ -27,6 +27,7 @@
 #include "trainer/island/island_news.h"
 #include "trainer/island/island_status.h"
 #include "trainer/island/outer_state_store.h"
+#include "trainer/island/past_watch.h"
 #include "trainer/island/roster.h"
 #include "trainer/island/round_keeper.h"
 #include "trainer/island/snapshot_keeper.h"
@@ -160,6 +161,7 @@ class Island::Impl final : public InnerLoopOwner {
   // The newest that the hub named, which may be newer than what is being fetched.
   std::optional<HeldState> told_to_recover_ ATOLL_GUARDED_BY(told_mutex_);
   std::unique_ptr<SyncLanes> lanes_;  // from before there is another thread
+  std::optional<PastWatch> past_;     // likewise; where somebody is told
   // Last, so that their threads end before what they use.
   std::unique_ptr<PeerListener> listener_;
   Mailbox<IslandLinkReport> link_reports_{8};  // from the prober to the loop, which tells the hub

@@ -203,6 +203,7 @@ Status Island::Impl::loop() {
   (void)keeper_->await_idle(Deadline::after(kPauseTime));
   if (!trained.ok()) return trained.error();
   run_finished_ = inner.finished();
+  if (run_finished_ && past_) past_->ask_at_the_end();
   if (!paused()) return ok_status();
   works_.reset();
   if (const auto work = inner.interrupted_work(owed)) disk_.keep_work(*work);

@@ -71,7 +71,8 @@ void HistoryFeed::take(const HeardEvent& event, Clock::time_point now) {
             if (const auto done = std::exchange(kept_round_, std::nullopt)) take_round(time, *done);
           },
           [&](const event::SyncPhase& e) { take_phase(e); }, [&](const event::Validated& e) { take_validation(e); },
-          [&](const event::Evaluated& e) { take_scores(e); }, [&](const event::GpuSampled& e) { take_gpus(time, e); },
+          [&](const event::Evaluated& e) { take_scores(e); }, [&](const event::PastTold& e) { take_past(time, e); },
+          [&](const event::GpuSampled& e) { take_gpus(time, e); },
           [&](const event::PeerUp& e) { take_peer(peer_of(e, "up", time)); },
           [&](const event::PeerDown& e) { take_peer(peer_of(e, "down", time)); },
           [&](const event::PeerLink& e) { take_peer(link_of(e, time)); }, [](const auto&) {}},
@@ -173,6 +174,14 @@ void HistoryFeed::take_scores(const event::Evaluated& evaluated) {
       row.scores.push_back({bounded(evaluated.task), bounded(figure.metric), figure.value});
   }
   batch_.rounds.push_back(std::move(row));
+  row_waits_ = true;
+}
+
+// It names its run, and may come before the island's state.
+void HistoryFeed::take_past(double time, const event::PastTold& told) {
+  if (told.run.empty() || told.run.size() > kMaxRunBytes || told.inner_steps == 0) return;
+  enter_run(told.run);
+  batch_.past = HistoryPast{told.inner_steps, time, told.past};
   row_waits_ = true;
 }
 

@@ -41,6 +41,7 @@ class HistoryFeed {
   void take_phase(const event::SyncPhase& phase);
   void take_validation(const event::Validated& validated);
   void take_scores(const event::Evaluated& evaluated);
+  void take_past(double time, const event::PastTold& told);
   void take_gpus(double time, const event::GpuSampled& sampled);
   void take_peer(HistoryPeer peer);
   void enter_run(const std::string& run);

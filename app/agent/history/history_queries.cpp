@@ -88,6 +88,31 @@ nlohmann::json to_json(const HistoryRound& round) {
           {"scores", std::move(scores)}};
 }
 
+Result<bool> read_flag(const nlohmann::json& params, const char* key) {
+  const auto found = params.find(key);
+  if (found == params.end() || found->is_null()) return false;
+  if (!found->is_boolean()) return wrong(key, "true or false");
+  return found->get<bool>();
+}
+
+Status add_past(HistoryStore& store, const std::string& run, nlohmann::json& answer) {
+  ATOLL_ASSIGN_OR_RETURN(const std::optional<HistoryPast> past, store.past(run));
+  nlohmann::json& rounds = answer["past"] = nlohmann::json::array();
+  nlohmann::json& validations = answer["validations"] = nlohmann::json::array();
+  if (!past) return ok_status();
+  for (const PastRounds& piece : past->told.rounds) {
+    rounds.push_back({{"round", piece.round},
+                      {"rounds", piece.rounds},
+                      {"tokens", piece.tokens},
+                      {"seconds", piece.seconds},
+                      {"mean_loss_nats", piece.mean_loss_nats}});
+  }
+  for (const PastValidation& validation : past->told.validations) {
+    validations.push_back({{"outer_step", validation.outer_step}, {"loss_nats", validation.loss_nats}});
+  }
+  return ok_status();
+}
+
 }  // namespace
 
 Result<nlohmann::json> list_rounds(HistoryStore& store, const nlohmann::json& params) {
@@ -100,7 +125,10 @@ Result<nlohmann::json> list_rounds(HistoryStore& store, const nlohmann::json& pa
   if (more) rounds.pop_back();
   nlohmann::json list = nlohmann::json::array();
   for (const HistoryRound& round : rounds) list.push_back(to_json(round));
-  return nlohmann::json{{"run", run}, {"rounds", std::move(list)}, {"more", more}};
+  nlohmann::json answer = {{"run", run}, {"rounds", std::move(list)}, {"more", more}};
+  ATOLL_ASSIGN_OR_RETURN(const bool with_past, read_flag(params, "past"));
+  if (with_past) ATOLL_RETURN_IF_ERROR(add_past(store, run, answer));
+  return answer;
 }
 
 Result<nlohmann::json> list_peers(HistoryStore& store, const nlohmann::json& params) {

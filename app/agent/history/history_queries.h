@@ -9,7 +9,8 @@
 
 namespace atl {
 
-// {run?, before?, limit? (1 to 500, 50)} -> {run, rounds: [...] newest first, more}
+// {run?, before?, limit? (1 to 500, 50), past?} -> {run, rounds: [...] newest first, more}; with past true also {past:
+// [...], validations: [...]}, what the hub told of the run from its first round on.
 Result<nlohmann::json> list_rounds(HistoryStore& store, const nlohmann::json& params);
 // {run?} -> {run, peers: [...]}
 Result<nlohmann::json> list_peers(HistoryStore& store, const nlohmann::json& params);

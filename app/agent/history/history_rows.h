@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "net/wire/told_past.h"
+
 namespace atl {
 
 struct HistoryPoint {
@@ -60,14 +62,21 @@ struct HistoryTotals {
   std::uint64_t tokens = 0;          // of that one
 };
 
+struct HistoryPast {              // of the run, as its hub told it
+  std::uint32_t inner_steps = 0;  // of a round
+  double told_at = 0;
+  ToldPast told = {};
+};
+
 struct HistoryBatch {
   std::string run = {};
   std::vector<HistoryPoint> points = {};
   std::vector<HistoryRound> rounds = {};
   std::vector<HistoryPeer> peers = {};
   std::optional<HistoryTotals> totals = {};
+  std::optional<HistoryPast> past = {};  // in place of what was told before
 
-  bool empty() const { return points.empty() && rounds.empty() && peers.empty() && !totals; }
+  bool empty() const { return points.empty() && rounds.empty() && peers.empty() && !totals && !past; }
 };
 
 }  // namespace atl

@@ -105,6 +105,7 @@ Status HistoryStore::open_file(bool read_only) {
     ATOLL_RETURN_IF_ERROR(database_->exec("PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = 4194304"));
     // Reads what a scan of the tables needs: a damaged page is found now, not in the middle of a write.
     ATOLL_RETURN_IF_ERROR(database_->exec(kTables));
+    ATOLL_RETURN_IF_ERROR(PastTable(*database_).make());
     ATOLL_ASSIGN_OR_RETURN(Statement check, database_->prepare("PRAGMA quick_check(1)"));
     ATOLL_ASSIGN_OR_RETURN(const bool answered, check.step());
     if (!answered || check.text(0) != "ok")
@@ -114,11 +115,13 @@ Status HistoryStore::open_file(bool read_only) {
   }
   ATOLL_ASSIGN_OR_RETURN(PointTable points, PointTable::open(*database_, limits_.keep_points));
   points_.emplace(std::move(points));
+  past_.emplace(*database_);
   return ok_status();
 }
 
 Status HistoryStore::set_aside(const std::string& why) {
   points_.reset();
+  past_.reset();
   database_.reset();
   std::filesystem::path kept = path_;
   kept += fmt::format(".damaged-{}", unix_seconds_now());
@@ -175,6 +178,7 @@ Status HistoryStore::write_rows(const HistoryBatch& batch) {
   for (const HistoryPoint& point : batch.points) ATOLL_RETURN_IF_ERROR(points_->add(batch.run, point));
   for (const HistoryRound& round : batch.rounds) ATOLL_RETURN_IF_ERROR(write_round(batch.run, round));
   for (const HistoryPeer& peer : batch.peers) ATOLL_RETURN_IF_ERROR(write_peer(batch.run, peer));
+  if (batch.past) ATOLL_RETURN_IF_ERROR(past_->write(batch.run, *batch.past));
   return bound(batch.run);
 }
 
@@ -363,12 +367,21 @@ Result<std::optional<HistoryTotals>> HistoryStore::totals(const std::string& run
                                      static_cast<std::uint64_t>(statement.integer(2))});
 }
 
+Result<std::optional<HistoryPast>> HistoryStore::past(const std::string& run) { return past_->read(run); }
+
 Result<MetricAnswer> HistoryStore::metric(const MetricQuery& query) {
-  if (!query.run.empty()) return points_->query(query.run, query);
-  ATOLL_ASSIGN_OR_RETURN(const std::string run, last_run());
-  return points_->query(run, query);
+  std::string run = query.run;
+  if (run.empty()) {
+    ATOLL_ASSIGN_OR_RETURN(run, last_run());
+  }
+  return PastTable::has(query.name) ? past_->query(run, query) : points_->query(run, query);
 }
 
-Result<std::vector<std::string>> HistoryStore::metrics(const std::string& run) { return points_->names(run); }
+Result<std::vector<std::string>> HistoryStore::metrics(const std::string& run) {
+  ATOLL_ASSIGN_OR_RETURN(std::vector<std::string> names, points_->names(run));
+  ATOLL_ASSIGN_OR_RETURN(const std::vector<std::string> past, past_->names(run));
+  names.insert(names.end(), past.begin(), past.end());
+  return names;
+}
 
 }  // namespace atl

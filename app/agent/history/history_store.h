@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "app/agent/history/history_rows.h"
+#include "app/agent/history/past_table.h"
 #include "app/agent/history/point_table.h"
 #include "net/base/sqlite.h"
 
@@ -45,6 +46,7 @@ class HistoryStore {
                                            std::uint32_t limit);
   Result<std::vector<HistoryPeer>> peers(const std::string& run);  // changed last, first
   Result<std::optional<HistoryTotals>> totals(const std::string& run);
+  Result<std::optional<HistoryPast>> past(const std::string& run);  // empty: its hub has told none
   Result<MetricAnswer> metric(const MetricQuery& query);
   Result<std::vector<std::string>> metrics(const std::string& run);
 
@@ -67,6 +69,7 @@ class HistoryStore {
   std::string notice_;
   std::optional<Database> database_;
   std::optional<PointTable> points_;  // of database_
+  std::optional<PastTable> past_;     // of database_
 };
 
 }  // namespace atl

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -19,6 +20,8 @@
 
 namespace atl {
 namespace {
+
+constexpr double kNoRound = 4294967296;  // after all that can be counted
 
 struct Listing {
   std::string home;
@@ -77,8 +80,41 @@ std::string scores_text(const nlohmann::json& round) {
   return fmt::format("{}", fmt::join(scores, ", "));
 }
 
+// "5.213 -> 3.021", or one of them; empty: none is known.
+std::string from_to(const std::vector<double>& losses) {
+  if (losses.empty()) return {};
+  const std::string first = format_loss(losses.front()), last = format_loss(losses.back());
+  return losses.size() == 1 ? first : first + " -> " + last;
+}
+
+// What the hub told of the rounds before `first`; empty: there were none, or it told nothing.
+std::string past_text(const nlohmann::json& answer, double first) {
+  std::vector<double> mean, validated;
+  double rounds = 0;
+  const nlohmann::json pieces = answer.value("past", nlohmann::json::array());
+  for (const nlohmann::json& piece : pieces) {
+    const double round = told::number(piece, "round").value_or(first);
+    if (round >= first) break;
+    rounds = std::min(first, round + told::number(piece, "rounds").value_or(1));
+    const double loss = told::number(piece, "mean_loss_nats").value_or(0);
+    if (loss > 0) mean.push_back(loss);
+  }
+  if (rounds == 0) return {};
+  const nlohmann::json validations = answer.value("validations", nlohmann::json::array());
+  for (const nlohmann::json& validation : validations) {
+    if (told::number(validation, "outer_step").value_or(first + 1) > rounds) break;
+    validated.push_back(told::number(validation, "loss_nats").value_or(0));
+  }
+  std::string text =
+      fmt::format("before this island came: {}", format_number_of(static_cast<std::uint64_t>(rounds), "round"));
+  if (const std::string losses = from_to(mean); !losses.empty()) text += ", loss of all islands " + losses;
+  if (const std::string losses = from_to(validated); !losses.empty()) text += ", validated " + losses;
+  return text;
+}
+
 Status show_rounds(const Listing& command, CommandContext& context) {
-  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json answer, ask(command, "rounds.list", {{"limit", command.limit}}, context));
+  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json answer,
+                         ask(command, "rounds.list", {{"limit", command.limit}, {"past", true}}, context));
   if (command.json) return ok_status();
   Console& console = context.console;
   console.out << fmt::format("{} {} {} {} {} {} {} {} {}\n", fit_right("round", 7), fit_right("loss", 7),
@@ -100,7 +136,11 @@ Status show_rounds(const Listing& command, CommandContext& context) {
     const std::string scores = scores_text(round);
     if (!scores.empty()) console.out << fmt::format("{} {}\n", std::string(7, ' '), scores);
   }
-  if (answer.value("more", false)) console.out << "older rounds: --limit " << 10 * command.limit << '\n';
+  const bool more = answer.value("more", false);
+  if (more) console.out << "older rounds: --limit " << 10 * command.limit << '\n';
+  const double oldest = rounds.empty() ? kNoRound : told::number(rounds.back(), "round").value_or(0);
+  const std::string past = more ? std::string() : past_text(answer, oldest);
+  if (!past.empty()) console.out << past << '\n';
   console.out << std::flush;
   return ok_status();
 }

@@ -11,6 +11,7 @@
 #include "app/cli/island/island_commands.h"
 #include "app/cli/island/status_view.h"
 #include "app/cli/text.h"
+#include "net/control/events.h"
 #include "net/control/island_state.h"
 #include "net/control/methods.h"
 
@@ -19,6 +20,7 @@ namespace {
 
 constexpr std::chrono::seconds kRedraw{1};
 constexpr int kLooksALine = 10;  // where the output is no terminal
+constexpr int kPastEvery = 60;   // looks
 constexpr std::size_t kMaxLosses = 400;
 
 struct StatusRequest {
@@ -69,8 +71,8 @@ Status show(const StatusRequest& command, const AgentHome& home, CommandContext&
 }
 
 // What the past looks like; nothing where no agent keeps one.
-std::vector<double> past_losses(const AgentHome& home) {
-  const auto answer = ask_history(home, "metrics.query", {{"name", "loss_nats"}, {"max_points", 200}});
+std::vector<double> past_losses(const AgentHome& home, const char* series, const char* axis) {
+  const auto answer = ask_history(home, "metrics.query", {{"name", series}, {"axis", axis}, {"max_points", 200}});
   std::vector<double> losses;
   if (!answer.ok()) return losses;
   for (const nlohmann::json& loss : answer->value("mean", nlohmann::json::array())) {
@@ -82,13 +84,14 @@ std::vector<double> past_losses(const AgentHome& home) {
 Status watch(const StatusRequest& command, const AgentHome& home, CommandContext& context) {
   Console& console = context.console;
   WatchFrame frame;
-  frame.losses = past_losses(home);
+  frame.losses = past_losses(home, "loss_nats", "time");
   nlohmann::json last;
   Clock::time_point heard = Clock::now();
   std::optional<LiveDisplay> display;
   if (console.out_is_terminal && !command.json) display.emplace(console);
   for (int look = 0; !context.interrupt.raised() && console.out.good(); ++look) {
     auto state = ask_state(home);
+    if (display && look % kPastEvery == 0) frame.run_losses = past_losses(home, kPastLossSeries, "step");
     frame.trouble = state.ok() ? "" : state.error().message;
     if (state.ok()) {
       const double loss =

@@ -304,6 +304,7 @@ std::vector<std::string> watch_lines(const WatchFrame& frame, const Console& con
       lines.push_back("round " + progress_bar(figure(state, "inner_step") / figure(state, "inner_steps", 1), width - 2,
                                               console.unicode));
     }
+    if (frame.run_losses.size() > 1) lines.push_back("run   " + spark_line(frame.run_losses, width, console.unicode));
     if (frame.losses.size() > 1) lines.push_back("loss  " + spark_line(frame.losses, width, console.unicode));
   }
   if (!frame.trouble.empty()) {

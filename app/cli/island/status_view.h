@@ -20,6 +20,7 @@ struct WatchFrame {
   std::vector<double> losses;             // oldest first
   double age_seconds = 0;                 // of the state
   std::string trouble;                    // why there is nothing newer; empty: it is fresh
+  std::vector<double> run_losses = {};    // all islands' mean, from the run's first round on
 };
 // As `atoll status --watch` draws it, again and again.
 std::vector<std::string> watch_lines(const WatchFrame& frame, const Console& console);

@@ -18,6 +18,20 @@ std::optional<std::pair<double, double>> extent_of(HistoryModel& history, std::s
   return extent;
 }
 
+PastLines add_past(HistoryPlot& plot) {
+  const int mean = static_cast<int>(plot.histories().size());
+  plot.addHistory({.metric = kPastLossSeries,
+                   .name = HistoryPlot::tr("All islands"),
+                   .colour = kAllIslandsColour,
+                   .text = loss_values()});
+  plot.addHistory({.metric = kPastValidationSeries,
+                   .name = HistoryPlot::tr("Validation by others"),
+                   .colour = kValidationColour,
+                   .points = true,
+                   .text = loss_values()});
+  return {mean, mean + 1};
+}
+
 HistoryPlot::HistoryPlot(HistoryModel& history, const QString& name, QWidget* parent)
     : Plot(name, parent), history_(history) {
   setAxis(SeriesAxis::kStep);

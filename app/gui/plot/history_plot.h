@@ -27,6 +27,15 @@ struct HistoryLine {
 std::optional<std::pair<double, double>> extent_of(HistoryModel& history, std::span<const std::string> metrics,
                                                    SeriesAxis axis);
 
+class HistoryPlot;
+// What the hub tells of the run since its first round: the mean loss of all islands, and the validations that this one
+// did not make, as its own are drawn. Their indices among the histories.
+inline constexpr int kAllIslandsColour = 2, kValidationColour = 1;
+struct PastLines {
+  int mean = 0, validation = 0;
+};
+PastLines add_past(HistoryPlot& plot);
+
 class HistoryPlot : public Plot {
   Q_OBJECT
 

@@ -70,6 +70,7 @@ class HistoryModelTest : public QObject {
   void what_was_told_but_not_written_yet_is_there_once();
   void tokens_go_on_where_the_history_counts();
   void samples_of_gpus_are_series_too();
+  void the_past_is_fetched_again_when_it_was_told_anew();
   void another_run_begins_anew();
   void what_was_lost_is_fetched_again();
   void a_failed_query_is_said_and_a_missing_history_is_none();
@@ -211,6 +212,28 @@ void HistoryModelTest::samples_of_gpus_are_series_too() {
   QTRY_COMPARE(f.history.series("gpu.1.power_watts", SeriesAxis::kTime).size(), before + 1);
   QVERIFY(!names.empty());
   QVERIFY(std::ranges::find(f.history.names(), "gpu.0.power_watts") != f.history.names().end());
+}
+
+void HistoryModelTest::the_past_is_fetched_again_when_it_was_told_anew() {
+  Fixture f;
+  std::vector<double> steps = {50, 150, 250};
+  f.agent.answer("metrics.query", [&steps](const nlohmann::json& params) -> Result<nlohmann::json> {
+    const std::string name = params.value("name", "");
+    if (name.empty()) return nlohmann::json{{"run", "run-1"}, {"names", {"loss_nats", kPastLossSeries}}};
+    const std::vector<double> x = name == kPastLossSeries ? steps : std::vector<double>();
+    const std::vector<double> ones(x.size(), 1);
+    return nlohmann::json{{"run", "run-1"}, {"width", 0},   {"time", x},   {"step", x},   {"tokens", x},
+                          {"count", ones},  {"mean", ones}, {"low", ones}, {"high", ones}};
+  });
+  QVERIFY(f.connect());
+  QVERIFY(f.load(kPastLossSeries, SeriesAxis::kStep));
+  QCOMPARE(f.history.series(kPastLossSeries, SeriesAxis::kStep).size(), std::size_t{3});
+  steps = {100, 200};  // of more rounds, in fewer pieces
+
+  f.agent.tell("run.past", data_of(event::PastTold{"run-1", 100, {{{0, 2}, {2, 1}}, {}}}));
+
+  QTRY_COMPARE(f.history.series(kPastLossSeries, SeriesAxis::kStep).size(), std::size_t{2});
+  QCOMPARE(f.history.series(kPastLossSeries, SeriesAxis::kStep).last(), 200.0);
 }
 
 void HistoryModelTest::another_run_begins_anew() {

@@ -90,6 +90,39 @@ class DashboardTest : public QObject {
     QTRY_VERIFY(plot->mapTo(page, QPoint(0, plot->height())).y() > page->height() - 60);
   }
 
+  // Lines: all islands, validations by others; this island, that smoothed, its validations.
+  void a_newcomers_overview_draws_the_run_from_its_first_round_on() {
+    scene_->story.be_a_newcomer(33);
+    open(PageId::kOverview);
+    auto* plot = scene_->window->view()->pageWidget()->findChild<HistoryPlot*>();
+    const double came = scene_->story.points("loss_nats").time.front();
+    const auto drawn = [&](int line) { return plot->line(line).source(plot->from(), plot->to(), 1000); };
+
+    QTRY_VERIFY(plot->from() <= scene_->story.points(kPastLossSeries).time.front());
+    QTRY_COMPARE(drawn(1).size(), std::size_t{33});
+    QTRY_VERIFY(!drawn(0).empty() && !drawn(2).empty() && !drawn(4).empty());
+    QVERIFY(drawn(0).front().x < came - 3600 && drawn(0).back().x > came + 600);
+    QVERIFY(drawn(2).front().x >= came - 60);
+    QVERIFY(drawn(1).back().x < drawn(4).front().x);  // each state once
+  }
+
+  void the_past_is_shown_and_hidden_with_the_training_pages_lines() {
+    scene_->story.be_a_newcomer(33);
+    open(PageId::kTraining);
+    auto* plot = scene_->find<HistoryPlot>("loss_plot");
+    QTRY_VERIFY(plot->from() < 1000);
+
+    for (const char* name : {"Show All islands", "Show Validation"}) {
+      const auto boxes = scene_->window->view()->pageWidget()->findChildren<QCheckBox*>();
+      const auto box = std::ranges::find(boxes, QString(name), &QCheckBox::accessibleName);
+      QVERIFY2(box != boxes.end(), name);
+      (*box)->setChecked(false);
+    }
+
+    for (const int line : {2, 3, 4}) QVERIFY(!plot->isLineShown(line));
+    for (const int line : {0, 1}) QVERIFY(plot->isLineShown(line));
+  }
+
   void a_figure_is_copied_with_its_name() {
     open(PageId::kOverview);
     QTRY_COMPARE(tile("loss")->value(), QString("2.717"));
@@ -231,7 +264,7 @@ class DashboardTest : public QObject {
     validation->click();
 
     for (int i = 0; i < plot->lineCount(); ++i) {
-      QCOMPARE(plot->isLineShown(i), plot->line(i).name != "Validation");
+      QCOMPARE(plot->isLineShown(i), !plot->line(i).name.startsWith("Validation"));
     }
   }
 

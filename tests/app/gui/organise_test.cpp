@@ -14,6 +14,7 @@
 
 #include "app/cli/run_preset.h"
 #include "app/core/hub_model.h"
+#include "app/gui/demo/loss_sketch.h"
 #include "app/gui/look/colours.h"
 #include "app/gui/organise/create_run_page.h"
 #include "app/gui/organise/hub_page.h"
@@ -83,6 +84,7 @@ class OrganiseTest : public QObject {
   void an_address_that_no_other_machine_can_dial_is_said();
   void a_run_that_could_not_be_made_says_why();
   void a_hub_that_serves_shows_who_takes_part();
+  void the_loss_is_drawn_from_the_first_round_on();
   void the_round_under_way_is_not_called_safe();
   void what_tasks_came_to_is_drawn_over_rounds();
   void a_run_without_islands_asks_for_an_invite();
@@ -262,6 +264,18 @@ void OrganiseTest::a_hub_that_serves_shows_who_takes_part() {
   QTRY_VERIFY(find<QTableView>("hub_islands")->height() < 4 * find<QTableView>("hub_islands")->rowHeight(0));
   QVERIFY(window_->windowTitle().contains("gcide-demo"));
   QVERIFY(!find<Notice>("hub_notice")->says());
+}
+
+void OrganiseTest::the_loss_is_drawn_from_the_first_round_on() {
+  HubState state = serving_state();
+  state.outer_step = 512;
+  state.past.clear();
+  for (std::uint32_t i = 0; i < HubState::kMaxPast; ++i) state.past.push_back({2 * i, 2, 240'000, 19, 6 - i * 0.01});
+  hub_agent_->answer("state.get", state.to_json());
+  open(/*made=*/true);
+
+  QTRY_COMPARE(window_->findChild<LossSketch*>()->accessibleName(),
+               QString("Loss over rounds: from 6.00 in round 2 to 3.45 in round 512"));
 }
 
 // Twelve rounds are committed, and the thirteenth is under way.

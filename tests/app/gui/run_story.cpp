@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "net/control/events.h"
+
 namespace atl::test {
 namespace {
 
@@ -317,7 +319,28 @@ void RunStory::progress_sync(double fraction) {
               now());
 }
 
+void RunStory::be_a_newcomer(int first_round) {
+  first_round_ = first_round;
+  points_.clear();
+}
+
+// As an agent makes it of what the hub told: this island validated all states since it came.
+RunStory::Points RunStory::make_past(bool validations) const {
+  Points points;
+  for (int round = 0; round < (validations ? first_round_ : kRounds - 1); ++round) {
+    const double span = kSteps * kStepSeconds + sync_seconds(round), part = validations ? 1 : 0.5;
+    const double step = (round + part) * kSteps;
+    points.time.push_back(round_begins(round) + part * span);
+    points.step.push_back(step);
+    points.tokens.push_back(0);
+    points.value.push_back(validations ? value_of("validation_loss_nats", step, 0)
+                                       : loss_at(step) + 0.008 * noise(step));
+  }
+  return points;
+}
+
 RunStory::Points RunStory::make(const std::string& name) const {
+  if (name.starts_with("run.")) return make_past(name == kPastValidationSeries);
   Points points;
   const double share = gpus_ != 1 ? 1 : name.ends_with("memory_bytes") ? 0.3 : name.ends_with("watts") ? 0.65 : 1;
   const auto add = [&](double time, double step, double value) {
@@ -328,7 +351,7 @@ RunStory::Points RunStory::make(const std::string& name) const {
   };
   const bool a_round = name == "validation_loss_nats" || name == "sync_seconds";
   const bool gpu = name.starts_with("gpu.");
-  for (int round = gpu ? kRounds - 14 : 0; round < kRounds; ++round) {
+  for (int round = gpu ? kRounds - 14 : first_round_; round < kRounds; ++round) {
     const bool ended = round < kRounds - 1;
     const double began = round_begins(round), before = round * double{kSteps};
     const double synced = began + kSteps * kStepSeconds;
@@ -358,13 +381,14 @@ nlohmann::json RunStory::metrics(const nlohmann::json& params) {
     return {{"run", "run-1"},
             {"names",
              {"gradient_norm", "learning_rate", "loss_nats", "mfu", "sync_seconds", "tokens_per_second",
-              "validation_loss_nats"}}};
+              "validation_loss_nats", kPastLossSeries, kPastValidationSeries}}};
   }
   nlohmann::json answer = {{"run", "run-1"}, {"name", name}, {"axis", params.value("axis", "time")}, {"width", 0}};
   for (const char* column : {"time", "step", "tokens", "count", "mean", "low", "high"}) {
     answer[column] = nlohmann::json::array();
   }
-  if (empty_) return answer;
+  const bool placed = !name.starts_with("run.") || answer["axis"] != "tokens";
+  if (empty_ || !placed) return answer;
   const Points& all = points(name);
   const std::vector<double>& x = answer["axis"] == "step"     ? all.step
                                  : answer["axis"] == "tokens" ? all.tokens

@@ -20,6 +20,7 @@ class RunStory {
   void begin_sync(int islands = 0);     // the ring of an attempt; 0: of those that live
   void progress_sync(double fraction);  // 0 to 1 of the whole all-reduce
   void tell_gpus();                     // one sample of each
+  void be_a_newcomer(int first_round);  // who trained from then on alone; of the rounds before its hub told
   void be_empty();                      // joined a moment ago: nothing was measured yet
 
   // What metrics.query tells of one metric.
@@ -33,11 +34,13 @@ class RunStory {
   nlohmann::json metrics(const nlohmann::json& params);
   nlohmann::json gpu_json(int index) const;
   Points make(const std::string& name) const;
+  Points make_past(bool validations) const;
 
   FakeAgent& agent_;
   const int gpus_;
   unsigned ring_islands_ = 0;
   bool empty_ = false;
+  int first_round_ = 0;
   std::map<std::string, Points> points_;
 };
 

@@ -193,6 +193,8 @@ std::vector<Picture> pictures() {
          s.window->findChild<QSlider*>("smoothing")->setValue(95);
          click(s, "logarithmic");
        }},
+      {"overview-newcomer", PageId::kOverview, 8, [](Scene& s) { s.story.be_a_newcomer(33); }, nothing},
+      {"training-newcomer", PageId::kTraining, 8, [](Scene& s) { s.story.be_a_newcomer(33); }, nothing},
       {"training-empty", PageId::kTraining, 8, [](Scene& s) { s.story.be_empty(); }, nothing},
       {"sync", PageId::kSync, 8, nothing,
        [](Scene& s) {

@@ -39,6 +39,10 @@ nlohmann::json event_of(const char* name, double time, const nlohmann::json& dat
   return {{"event", name}, {"seq", 1}, {"time", time}, {"data", data}};
 }
 
+nlohmann::json past_event(double time, const ToldPast& past, const char* run = "0123456789abcdef") {
+  return event_of("run.past", time, data_of(event::PastTold{run, 100, past}));
+}
+
 class Fixture {
  public:
   explicit Fixture(HistoryLimits limits = {}) : limits_(limits) { open(); }
@@ -109,6 +113,11 @@ class HistoryTest : public QObject {
   void steps_become_series();
   void a_round_is_told_with_its_phases();
   void a_states_validation_and_scores_are_told_with_the_round_that_made_it();
+  void the_past_that_a_hub_tells_lies_before_the_islands_own_rounds();
+  void a_round_that_both_know_is_told_once();
+  void the_past_is_told_again_after_a_restart_and_by_its_newest_word();
+  void a_past_of_another_run_is_that_runs();
+  void an_answer_about_the_past_has_no_more_points_than_asked();
   void an_answer_has_no_more_points_than_asked_and_keeps_the_extremes();
   void what_is_old_is_told_by_fewer_points();
   void the_file_stays_within_its_bound();
@@ -197,6 +206,100 @@ void HistoryTest::a_states_validation_and_scores_are_told_with_the_round_that_ma
   const nlohmann::json scores = {{{"task", "capitals"}, {"metric", "acc"}, {"value", 0.5}},
                                  {{"task", "capitals"}, {"metric", "acc_norm"}, {"value", 0.25}}};
   QCOMPARE(round["scores"].dump(), scores.dump());
+}
+
+void HistoryTest::the_past_that_a_hub_tells_lies_before_the_islands_own_rounds() {
+  Fixture history;
+  history.tell(past_event(kTime, {{{0, 2, 200, 20, 5}, {2, 2, 200, 40, 4}}, {{0, 5.5}, {4, 4.25}}}));
+  history.feed->flush();
+
+  const nlohmann::json loss = history.metric({{"name", "run.mean_loss_nats"}});
+  QCOMPARE(loss["step"].dump(), std::string("[100,300]"));  // in the middle of their rounds of 100 steps
+  QCOMPARE(loss["mean"].dump(), std::string("[5.0,4.0]"));
+  QCOMPARE(loss["count"].dump(), std::string("[2,2]"));
+  QCOMPARE(loss["time"][0].get<double>(), kTime - 50);  // the second took 40 s until it was told
+  QCOMPARE(loss["time"][1].get<double>(), kTime - 20);
+  const nlohmann::json validation = history.metric({{"name", "run.validation_loss_nats"}, {"axis", "step"}});
+  QCOMPARE(validation["step"].dump(), std::string("[0,400]"));
+  QCOMPARE(validation["time"][0].get<double>(), kTime - 60);
+  QCOMPARE(validation["time"][1].get<double>(), kTime);
+  // Tokens are this island's own.
+  QCOMPARE(history.metric({{"name", "run.mean_loss_nats"}, {"axis", "tokens"}})["mean"].size(), 0u);
+  QCOMPARE(history.metric({}).at("names").dump(), std::string(R"(["run.mean_loss_nats","run.validation_loss_nats"])"));
+  const auto listed = list_rounds(*history.store, {{"past", true}});
+  QVERIFY(listed.ok());
+  QCOMPARE((*listed)["rounds"].size(), 0u);
+  QCOMPARE((*listed)["past"].size(), 2u);
+  QCOMPARE((*listed)["past"][1].dump(),
+           std::string(R"({"mean_loss_nats":4.0,"round":2,"rounds":2,"seconds":40.0,"tokens":200})"));
+  QCOMPARE((*listed)["validations"][1].dump(), std::string(R"({"loss_nats":4.25,"outer_step":4})"));
+  QVERIFY(!list_rounds(*history.store, nlohmann::json::object())->contains("past"));
+}
+
+void HistoryTest::a_round_that_both_know_is_told_once() {
+  Fixture history;
+  history.tell(past_event(kTime, {{{0, 1, 100, 10, 5}, {1, 1, 100, 10, 4}}, {{1, 4.5}, {2, 4.25}}}));
+  history.tell(event_of("state.validated", kTime + 1, {{"outer_step", 2}, {"loss_nats", 4.2}}));
+  IslandState state = training(1, 99, 3);
+  history.tell(event_of("round.begin", kTime - 300, state.to_json()));
+  state.round = state.outer_step = 2;
+  history.tell(event_of("sync.done", kTime - 200, state.to_json()));
+  history.feed->flush();
+
+  const nlohmann::json validation = history.metric({{"name", "run.validation_loss_nats"}});
+  QCOMPARE(validation["step"].dump(), std::string("[100]"));  // the other one is the island's
+  const nlohmann::json listed = *list_rounds(*history.store, nlohmann::json::object());
+  QCOMPARE(listed["rounds"][0]["validation_loss_nats"].get<double>(), 4.2);
+  // By this machine's clock the round ended then.
+  const nlohmann::json loss = history.metric({{"name", "run.mean_loss_nats"}});
+  QCOMPARE(loss["time"].dump(), nlohmann::json({kTime - 215, kTime - 205}).dump());
+}
+
+void HistoryTest::the_past_is_told_again_after_a_restart_and_by_its_newest_word() {
+  Fixture history;
+  history.steps(3);
+  history.tell(past_event(kTime, {{{0, 1, 100, 10, 5}, {1, 1, 100, 10, 4}}, {}}));
+  history.tell(past_event(kTime + 60, {{{0, 2, 200, 20, 4.5}, {2, 1, 100, 10, 3}}, {{3, 3.5}}}));
+  history.feed->flush();
+
+  history.open();
+
+  QCOMPARE(history.metric({{"name", "run.mean_loss_nats"}})["mean"].dump(), std::string("[4.5,3.0]"));
+  QCOMPARE(history.metric({{"name", "run.validation_loss_nats"}})["mean"].dump(), std::string("[3.5]"));
+  QCOMPARE(sum(history.metric({{"name", "loss_nats"}})["count"]), 3u);  // the island's own stays
+}
+
+void HistoryTest::a_past_of_another_run_is_that_runs() {
+  Fixture history;
+  history.tell(past_event(kTime, {{{0, 1, 100, 10, 5}}, {}}));
+  history.tell(past_event(kTime + 9, {{{0, 1, 100, 10, 2}}, {}}, "fedcba9876543210"));
+  history.feed->flush();
+
+  const auto mean_of = [&](const char* run) {
+    return history.metric({{"run", run}, {"name", "run.mean_loss_nats"}})["mean"].dump();
+  };
+  QCOMPARE(mean_of("0123456789abcdef"), std::string("[5.0]"));
+  QCOMPARE(mean_of("fedcba9876543210"), std::string("[2.0]"));
+  QVERIFY(!query_metrics(*history.store, {{"run", "0"}, {"name", "run.mean_loss_nats"}}).ok());
+}
+
+void HistoryTest::an_answer_about_the_past_has_no_more_points_than_asked() {
+  Fixture history;
+  ToldPast past;
+  for (std::uint32_t i = 0; i < kMaxPastRounds; ++i) past.rounds.push_back({i, 1, 100, 10, i == 100 ? 9.0 : 3.0});
+  history.tell(past_event(kTime, past));
+  history.feed->flush();
+
+  for (const char* axis : {"time", "step"}) {
+    const nlohmann::json answer = history.metric({{"name", "run.mean_loss_nats"}, {"axis", axis}, {"max_points", 16}});
+    QVERIFY(answer["mean"].size() <= 16 && answer["mean"].size() >= 15);
+    QCOMPARE(sum(answer["count"]), std::uint64_t{kMaxPastRounds});
+    QCOMPARE(*std::max_element(answer["high"].begin(), answer["high"].end()), nlohmann::json(9.0));
+    QVERIFY(answer["width"].get<double>() > 0);
+  }
+  const nlohmann::json part =
+      history.metric({{"name", "run.mean_loss_nats"}, {"axis", "step"}, {"from", 1000}, {"to", 1200}});
+  QCOMPARE(part["step"].dump(), std::string("[1050,1150]"));
 }
 
 void HistoryTest::an_answer_has_no_more_points_than_asked_and_keeps_the_extremes() {
@@ -449,6 +552,8 @@ void HistoryTest::wrong_parameters_are_refused_data() {
                         << "time, step or tokens";
   QTest::newRow("from") << R"({"name": "loss_nats", "from": "yesterday"})"
                         << "\"from\"";
+  QTest::newRow("the past of nobody") << R"({"name": "run.mean_loss_nats"})"
+                                      << "no metric 'run.mean_loss_nats'";
   QTest::newRow("unknown") << R"({"name": "los_nats"})"
                            << "no metric 'los_nats'";
 }

@@ -136,6 +136,10 @@ inline std::vector<ControlEvent> event_samples() {
           event::RoundDone{.round = 43, .islands = 7},  // of a round that began before its trainer
           event::Validated{.outer_step = 43, .loss_nats = 2.25},
           event::Evaluated{.outer_step = 43, .task = "capitals", .figures = {{"acc", 0.5}, {"acc_norm", 0.25}}},
+          event::PastTold{.run = "0123456789abcdef",
+                          .inner_steps = 500,
+                          .past = {.rounds = {{0, 2, 8192, 60.5, 5.25}, {2, 2, 8192, 61.5, 4.75}},
+                                   .validations = {{0, 5.5}, {4, 4.5}}}},
           event::AttemptBegin{.round = 42,
                               .fragment = FragmentId{1},
                               .attempt = 2,

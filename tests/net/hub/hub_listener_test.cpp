@@ -35,6 +35,7 @@ class OpenGate final : public HubGate {
   Result<std::string> contributors() override {
     return Error{ErrorCode::kTimeout, "another process holds the database"};
   }
+  std::string past() override { return encode(ToldPast{{{.round = 0, .rounds = 2}}, {}}); }
   EnrolResponse enrol(const EnrolRequest&) override { return Error{ErrorCode::kInternal, "not here"}; }
   AboutResponse about(const AboutRequest&) override { return Error{ErrorCode::kInternal, "not here"}; }
   boost::asio::awaitable<void> serve_island(std::shared_ptr<IslandLink>) override { co_return; }

@@ -102,6 +102,7 @@ class HubServerTest : public QObject {
   void a_hub_with_a_certificate_of_the_future_makes_a_new_one_and_says_so();
   void the_dataset_is_served_by_exact_name_and_in_ranges();
   void a_run_of_before_data_had_sources_is_served_as_it_was();
+  void a_newcomer_is_told_the_past_from_the_first_round_on_also_by_a_hub_that_restarted();
 };
 
 void HubServerTest::three_islands_commit_three_rounds_with_equal_hashes() {
@@ -526,6 +527,26 @@ void HubServerTest::a_run_of_before_data_had_sources_is_served_as_it_was() {
   QVERIFY(move_dataset(hub.directory(), "", hub.dataset()).ok());
   hub.start();
   QVERIFY(http_get(hub, identity, "GET /data/" + shard.file + " HTTP/1.1").starts_with("HTTP/1.1 200"));
+}
+
+void HubServerTest::a_newcomer_is_told_the_past_from_the_first_round_on_also_by_a_hub_that_restarted() {
+  LoopbackHub hub(loopback_run(1, 5));
+  const Islands islands = join(hub, 1);
+  QVERIFY(hub.wait([](const HubState& state) { return state.finished; }));
+  hub.stop();
+  hub.start();
+
+  const std::string answer = http_get(hub, hub.enrol("late"), "GET /past HTTP/1.1");
+
+  QVERIFY2(answer.starts_with("HTTP/1.1 200"), answer.substr(0, 80).c_str());
+  const auto past = decode_past(answer.substr(answer.find("\r\n\r\n") + 4));
+  QVERIFY2(past.ok(), past.ok() ? "" : past.error().message.c_str());
+  QCOMPARE(past->rounds.size(), std::size_t{5});
+  QCOMPARE(past->rounds.front().round, 0u);
+  QCOMPARE(past->rounds.front().mean_loss_nats, 3.0);
+  QCOMPARE(past->rounds.back().tokens, std::uint64_t{2 * 2 * 16});
+  QCOMPARE(past->validations.front().outer_step, 0u);
+  QCOMPARE(past->validations.back().outer_step, 5u);
 }
 
 }  // namespace atl

@@ -2,6 +2,7 @@
 #include "net/hub/run_past.h"
 
 #include <QtTest>
+#include <cmath>
 
 using namespace atl;
 
@@ -20,6 +21,7 @@ class RunPastTest : public QObject {
   void few_rounds_are_told_one_by_one();
   void of_many_rounds_those_that_follow_each_other_are_one();
   void a_loss_that_is_not_known_counts_for_nothing();
+  void a_loss_that_is_no_figure_is_not_known();
   void of_many_validations_a_part_is_told_with_the_first_and_the_last();
 };
 
@@ -62,6 +64,22 @@ void RunPastTest::a_loss_that_is_not_known_counts_for_nothing() {
   }
   QCOMPARE(past.rounds().front().rounds, 2u);
   QCOMPARE(past.rounds().front().mean_loss_nats, 4.0);
+}
+
+void RunPastTest::a_loss_that_is_no_figure_is_not_known() {
+  RunPast past;
+  for (const double loss : {std::nan(""), HUGE_VAL, -1.0, 2.0}) {
+    HubState::Past round = round_of(static_cast<std::uint32_t>(past.rounds().size()));
+    round.mean_loss_nats = loss;
+    past.add(round);
+    past.add(HubState::Validation{round.round, loss});
+  }
+
+  QCOMPARE(past.rounds()[0].mean_loss_nats, 0.0);
+  QCOMPARE(past.rounds()[2].mean_loss_nats, 0.0);
+  QCOMPARE(past.rounds()[3].mean_loss_nats, 2.0);
+  QCOMPARE(past.validations().size(), std::size_t{1});
+  QVERIFY(validate(past.told()).ok());
 }
 
 void RunPastTest::of_many_validations_a_part_is_told_with_the_first_and_the_last() {

@@ -15,6 +15,7 @@
 #include "net/mesh/commit_signature.h"
 #include "net/mesh/spawn.h"
 #include "net/tls/signature.h"
+#include "net/wire/told_past.h"
 
 namespace atl {
 
@@ -46,6 +47,14 @@ class ScriptedHub::Impl {
     MutexLock lock(mutex_);
     return heartbeat_;
   }
+  void tell_past(std::string text) {
+    MutexLock lock(mutex_);
+    past_ = std::move(text);
+  }
+  int times_asked_for_past() const {
+    MutexLock lock(mutex_);
+    return asked_for_past_;
+  }
   PeerCertificate peer() const {
     MutexLock lock(mutex_);
     return peer_.value();
@@ -75,6 +84,12 @@ class ScriptedHub::Impl {
     const AsioError unread = co_await read_request_header(stream, buffer, parser);
     if (unread || !peer.ok()) co_return;
     const HttpRequest request = parser.release();
+    if (request.target() == kPastPath) {
+      std::string past = take_past_request();
+      const auto status = past.empty() ? beast::http::status::not_found : beast::http::status::ok;
+      co_await answer_text(stream, request, status, std::move(past));
+      co_return;
+    }
     if (!beast::websocket::is_upgrade(request)) co_return;  // its data and files are no matter of this hub
     WebSocket socket(std::move(stream));
     const AsioError declined = co_await accept_web_socket(socket, request);
@@ -92,6 +107,12 @@ class ScriptedHub::Impl {
       take(decode_island_message(*text).value());
     }
     if (link_ == link) link_.reset();
+  }
+
+  std::string take_past_request() {
+    MutexLock lock(mutex_);
+    ++asked_for_past_;
+    return past_;
   }
 
   void take(IslandMessage message) {
@@ -112,6 +133,8 @@ class ScriptedHub::Impl {
   Mailbox<IslandMessage> heard_{4096};
   mutable Mutex mutex_;
   std::optional<IslandHeartbeat> heartbeat_ ATOLL_GUARDED_BY(mutex_);
+  std::string past_ ATOLL_GUARDED_BY(mutex_);
+  int asked_for_past_ ATOLL_GUARDED_BY(mutex_) = 0;
   std::optional<PeerCertificate> peer_ ATOLL_GUARDED_BY(mutex_);
   std::jthread thread_;  // last
 };
@@ -122,6 +145,9 @@ Address ScriptedHub::address() const { return {"127.0.0.1", impl_->port()}; }
 std::optional<IslandMessage> ScriptedHub::hear(Deadline deadline) { return impl_->hear(deadline); }
 std::optional<IslandHeartbeat> ScriptedHub::heartbeat() const { return impl_->heartbeat(); }
 PeerCertificate ScriptedHub::peer() const { return impl_->peer(); }
+
+void ScriptedHub::tell_past(std::string text) { impl_->tell_past(std::move(text)); }
+int ScriptedHub::times_asked_for_past() const { return impl_->times_asked_for_past(); }
 
 void ScriptedHub::say(const HubMessage& message) { impl_->say(message); }
 

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "net/base/deadline.h"
 #include "net/tls/context.h"
@@ -25,6 +26,9 @@ class ScriptedHub {
   std::optional<IslandHeartbeat> heartbeat() const;
   // To the island that is connected.
   void say(const HubMessage& message);
+  // What it answers to GET /past from now on; before that, and empty: HTTP 404, as a hub of before.
+  void tell_past(std::string text);
+  int times_asked_for_past() const;
   // Of the island's certificate, once it has said something.
   PeerCertificate peer() const;
   SignedEpoch epoch(std::uint64_t epoch) const;

@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kLimit{kPatience};
 const std::string kNobodysHash(64, 'e');
+const ToldPast kPast{{{0, 2, 8192, 60.5, 5.25}, {2, 1, 4096, 30, 4.75}}, {{0, 5.5}, {2, 4.5}}};
 
 RunConfig run_of_two() {
   RunConfig run;
@@ -48,6 +49,12 @@ struct Actor {
     options.make_batches = [](const RunConfig&) -> Result<std::unique_ptr<BatchSource>> {
       return std::unique_ptr<BatchSource>(new FixedBatches);
     };
+    options.on_event = [this](const ControlEvent& event) {
+      const auto* past = std::get_if<event::PastTold>(&event);
+      if (past == nullptr) return;
+      MutexLock lock(mutex);
+      pasts.push_back(*past);
+    };
     island = Island::create(std::move(options)).value();
     ends = std::async(std::launch::async, [this] { return island->run(); });
   }
@@ -62,12 +69,18 @@ struct Actor {
     }
     qFatal("%s did not say what was waited for; %s", id.value.c_str(), has_ended() ? "it has ended" : "it still runs");
   }
+  std::vector<event::PastTold> told_pasts() const {
+    MutexLock lock(mutex);
+    return pasts;
+  }
   bool has_ended() const { return ends.wait_for(0s) == std::future_status::ready; }
   RosterEntry entry() const { return {id, "island", {"127.0.0.1", hello.listen_port}, to_hex(hub.peer().key_sha256)}; }
 
   ScriptedHub hub;
   const IslandId id;
   IslandHello hello;
+  mutable Mutex mutex;
+  std::vector<event::PastTold> pasts ATOLL_GUARDED_BY(mutex);  // that its owner was told
   std::unique_ptr<Island> island;
   std::future<Status> ends;  // last: waits for the island's thread
 };
@@ -313,6 +326,9 @@ class HubMessagesTest : public QObject {
   void every_message_is_answered_by_a_real_island();
   void what_cannot_be_followed_is_refused_and_the_island_goes_on_data();
   void what_cannot_be_followed_is_refused_and_the_island_goes_on();
+  void the_past_that_a_hub_tells_comes_to_the_islands_owner();
+  void a_past_that_no_hub_tells_is_refused_and_the_island_goes_on_data();
+  void a_past_that_no_hub_tells_is_refused_and_the_island_goes_on();
 };
 
 void HubMessagesTest::every_message_is_answered_by_a_real_island_data() {
@@ -361,6 +377,52 @@ void HubMessagesTest::what_cannot_be_followed_is_refused_and_the_island_goes_on(
   stage.say(HubShowChunks{asked.round, asked.attempt});
   stage.each([](Actor& actor) { QVERIFY(actor.hear<IslandChunks>().digests.empty()); });
   stage.goes_on();
+}
+
+void HubMessagesTest::the_past_that_a_hub_tells_comes_to_the_islands_owner() {
+  TestRun run;
+  Actor actor(run, 1);
+  actor.hello = actor.hear<IslandHello>();
+  QVERIFY(actor.told_pasts().empty());
+  actor.hub.tell_past(encode(kPast));
+
+  actor.hub.say(HubWelcome{.run = run_of_two(), .outer_step = OuterStep{3}, .epoch = actor.hub.epoch(1)});
+
+  QTRY_COMPARE(actor.told_pasts().size(), std::size_t{1});
+  const event::PastTold told = actor.told_pasts().front();
+  QCOMPARE(encode(told.past), encode(kPast));
+  QCOMPARE(told.run, std::string("0123456789abcdef"));
+  QCOMPARE(told.inner_steps, kInnerSteps);
+}
+
+void HubMessagesTest::a_past_that_no_hub_tells_is_refused_and_the_island_goes_on_data() {
+  QTest::addColumn<QByteArray>("past");
+  ToldPast overlapping = kPast;
+  overlapping.rounds[1].round = 1;
+  QTest::newRow("a hub of before") << QByteArray();
+  QTest::newRow("garbage") << QByteArray("what was");
+  QTest::newRow("rounds that overlap") << QByteArray::fromStdString(encode(overlapping));
+  ToldPast ahead = kPast;
+  ahead.rounds.push_back({100'000, 1, 4096, 30, 4.5});
+  QTest::newRow("rounds that nobody made yet") << QByteArray::fromStdString(encode(ahead));
+  QTest::newRow("too much") << QByteArray::fromStdString(encode(kPast)) +
+                                   QByteArray(static_cast<int>(kMaxPastBytes), ' ');
+  QTest::newRow("without end") << QByteArray(64 << 20, '[');
+}
+
+void HubMessagesTest::a_past_that_no_hub_tells_is_refused_and_the_island_goes_on() {
+  QFETCH(const QByteArray, past);
+  Stage stage;
+  Actor& actor = stage.a();
+  QTRY_VERIFY(actor.hub.times_asked_for_past() > 0);  // of a hub of before
+  actor.hub.tell_past(past.toStdString());
+
+  stage.goes_on();
+
+  actor.hub.say(HubGoodbye{ErrorCode::kAborted, "max_rounds is reached", true});
+  QVERIFY(actor.ends.get().ok());
+  QVERIFY(actor.hub.times_asked_for_past() > 1);  // at the end
+  QVERIFY(actor.told_pasts().empty());
 }
 
 QTEST_GUILESS_MAIN(HubMessagesTest)
