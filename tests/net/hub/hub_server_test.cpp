@@ -159,10 +159,10 @@ void HubServerTest::an_island_whose_connection_breaks_comes_back_and_trains_on()
   QVERIFY(hub.wait(committed(1)));
   islands[0]->hold(true);  // in mid-round, for longer than the hub waits: it counts as a straggler
 
-  QVERIFY(hub.wait([](const HubState& state) { return state.rounds.back().members == 2; }));
+  QVERIFY(hub.wait([](const HubState& state) { return state.rounds.back().members == 2; }, 60));
   islands[0]->hold(false);
 
-  QVERIFY(hub.wait([](const HubState& state) { return state.rounds.back().members == 3; }));
+  QVERIFY(hub.wait([](const HubState& state) { return state.rounds.back().members == 3; }, 60));
   QCOMPARE(hub.count("island.dead"), 0);
   QVERIFY(!islands[0]->ended());
 }

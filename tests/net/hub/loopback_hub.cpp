@@ -205,6 +205,10 @@ void PuppetIsland::answer(const HubMessage& message) {
     for (const AttemptMember& member : attempt->order) of += member.id.value + std::to_string(member.tokens);
     average_ = {attempt->attempt, hash_of(of)};
     client_->send(IslandHave{attempt->round, attempt->attempt, average_.second, 0.01});
+  } else if (const auto* abort = std::get_if<HubAbort>(&message)) {
+    if (average_.first == abort->attempt) {
+      client_->send(IslandAttemptFailed{abort->round, abort->attempt, std::nullopt, abort->reason});
+    }
   } else if (const auto* commit = std::get_if<HubCommit>(&message)) {
     if (commit->digest == average_.second) {
       MutexLock lock(mutex_);
