@@ -255,19 +255,19 @@ Result<ChatTokens> llama3_chat_tokens(const Tokenizer& tokenizer) {
                   missing)};
 }
 
-void append_chat(std::span<const ChatMessage> chat, const ChatTokens& special, const Tokenizer& tokenizer,
-                 TokenizerScratch& scratch, std::vector<TokenId>& ids) {
+Status append_chat(std::span<const ChatMessage> chat, const ChatTokens& special, const Tokenizer& tokenizer,
+                   TokenizerScratch& scratch, std::vector<TokenId>& ids) {
   constexpr std::string_view kBetween = "\n\n";  // the header and what is said
-  const auto text = [&](std::string_view what) { tokenizer.encode(what, SpecialText::kIsText, scratch, ids); };
+  const auto text = [&](std::string_view what) { return tokenizer.encode(what, SpecialText::kIsText, scratch, ids); };
   std::size_t first = ids.size();
   const auto count_no_more = [&] { ids[first++] |= kUncountedBit; };
   ids.push_back(special.begin_of_text);
   for (const ChatMessage& message : chat) {
     ids.push_back(special.start_header);
-    text(kRoles[static_cast<std::size_t>(message.role)]);
+    ATOLL_RETURN_IF_ERROR(text(kRoles[static_cast<std::size_t>(message.role)]));
     ids.push_back(special.end_header);
     while (first < ids.size()) count_no_more();
-    text(std::string(kBetween).append(stripped(message.content)));
+    ATOLL_RETURN_IF_ERROR(text(std::string(kBetween).append(stripped(message.content))));
     // A token that reaches into what is said counts with it.
     for (std::size_t end = 0; first < ids.size(); count_no_more()) {
       end += tokenizer.within_text(ids[first]).size();
@@ -277,6 +277,7 @@ void append_chat(std::span<const ChatMessage> chat, const ChatTokens& special, c
     if (message.is_learned()) first = ids.size();
     while (first < ids.size()) count_no_more();
   }
+  return ok_status();
 }
 
 }  // namespace atl

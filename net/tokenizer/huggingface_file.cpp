@@ -162,6 +162,12 @@ Status read_added_token(const json& token, BpeVocabulary& vocabulary, const IdsB
   ATOLL_ASSIGN_OR_RETURN(added.single_word, flag(token, "single_word", false));
   ATOLL_ASSIGN_OR_RETURN(added.takes_left, flag(token, "lstrip", false));
   ATOLL_ASSIGN_OR_RETURN(added.takes_right, flag(token, "rstrip", false));
+  if (added.normalized) {
+    RegexRoom room;
+    std::string changed;
+    auto made = vocabulary.normalizer.apply(added.text, room, changed);
+    if (!made.ok()) return made.error().with_context(fmt::format("the added token \"{}\"", printable(added.text)));
+  }
   if (const auto same = known.find(added.text); same != known.end()) {
     if (same->second != added.id) {
       return bad(fmt::format("the added token \"{}\" has the id {}, and {} in model.vocab", printable(added.text),

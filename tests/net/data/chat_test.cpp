@@ -33,7 +33,8 @@ std::string chat_tokenizer_file(const json& patch = golden().at("patch")) {
 
 std::vector<TokenId> tokens_of(const Tokenizer& tokenizer, const std::vector<ChatMessage>& chat) {
   std::vector<TokenId> ids;
-  append_chat(chat, llama3_chat_tokens(tokenizer).value(), tokenizer, *tokenizer.make_scratch(), ids);
+  const ChatTokens special = llama3_chat_tokens(tokenizer).value();
+  if (!append_chat(chat, special, tokenizer, *tokenizer.make_scratch(), ids).ok()) qFatal("no tokens");
   return ids;
 }
 
