@@ -30,10 +30,11 @@ constexpr std::array<std::string_view, 3> kRoles = {"system", "user", "assistant
 constexpr std::array<std::string_view, 3> kShareGptRoles = {"system", "human", "gpt"};
 
 // Beside the list of messages: what would change what is said, or learned.
-constexpr std::array<std::string_view, 16> kNotUnderstood = {
-    "tools",  "functions", "tool_choice", "documents",      "images",        "image",
-    "videos", "video",     "audios",      "audio",          "chat_template", "chat_template_kwargs",
-    "weight", "train",     "training",    "response_format"};
+constexpr std::array<std::string_view, 19> kNotUnderstood = {
+    "tools",  "functions", "tool_choice", "documents",       "images",        "image",
+    "videos", "video",     "audios",      "audio",           "chat_template", "chat_template_kwargs",
+    "weight", "train",     "training",    "response_format", "rejected",      "rejected_response",
+    "objects"};
 constexpr std::array<const char*, 2> kSystemKeys = {"system", "system_prompt"};
 
 // In a message: what describes it and says nothing.
@@ -184,7 +185,9 @@ const ChatWords& words_of(const nlohmann::json& line, JsonReader& reader) {
     reader.fail_field(kMessages.list, "and conversations stand in one line; keep the one that is meant");
   }
   for (const auto& [key, value] : line.items()) {
-    const bool means_something = is_among(kNotUnderstood, key) || (key == "mask" && value != "User");
+    // Of an answer that is a bad example (KTO).
+    const bool is_bad = (key == "label" || key == "kto_tag") && value == false;
+    const bool means_something = is_bad || is_among(kNotUnderstood, key) || (key == "mask" && value != "User");
     if (!means_something || !says_something(value)) continue;
     reader.fail_field(printable(key, kShownKey).c_str(),
                       "is not understood, and what it means would be lost; remove it where it means nothing");
