@@ -128,7 +128,10 @@ Status read_merges(const json& model, const IdsByLetters& ids, BpeVocabulary& vo
 
 Status read_model(const json& root, BpeVocabulary& vocabulary) {
   const json* const model = find(root, "model");
-  if (model == nullptr || !model->is_object()) return bad("it has no model");
+  if (model == nullptr || !model->is_object())
+    return bad(
+        "it has no model, so it is no tokenizer.json; a tekken.json, vocab.json or tokenizer_config.json is not "
+        "enough: take the tokenizer.json of the model");
   if (const std::string type = text_or_empty(*model, "type"); !type.empty() && type != "BPE") {
     return unsupported(fmt::format("a model of type {}", type), kFamily);
   }
