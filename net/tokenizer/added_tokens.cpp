@@ -94,6 +94,7 @@ std::pair<std::size_t, std::size_t> AddedTokens::widened(std::string_view text, 
     begin -= char_before(text, begin).bytes;
   while (found.token->takes_right && end < text.size() && is_white_space(char_at(text, end)))
     end += char_at(text, end).bytes;
+  if (found.token->takes_left) begin = std::max(begin, from);
   return {begin, end};
 }
 

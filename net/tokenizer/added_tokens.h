@@ -35,7 +35,7 @@ class AddedTokens {
 
   // Calls on_token(id) and on_text(part, at_begin), a Status, in the order of the text: all of it, but for what a token
   // takes. White space that one took is looked through all the same, as HuggingFace's tokenizers do: a token within it
-  // counts, too, and what is behind that is text.
+  // counts, too, and what is behind that is text, but one of which all was taken does not.
   template <class OnToken, class OnText>
   Status for_each_part(std::string_view text, SpecialText special, OnToken on_token, OnText on_text) const {
     std::size_t from = 0;
@@ -43,7 +43,7 @@ class AddedTokens {
       looked = found->end;
       const auto [begin, end] = widened(text, from, *found);
       if (from < begin) ATOLL_RETURN_IF_ERROR(on_text(text.substr(from, begin - from), from == 0));
-      on_token(found->token->id);
+      if (begin < end) on_token(found->token->id);
       from = end;
     }
     return from < text.size() || text.empty() ? on_text(text.substr(from), from == 0) : ok_status();
