@@ -139,10 +139,12 @@ void JoinProgress::show_trouble(const IslandState& state) {
 void JoinProgress::show_end(const NodeState& state) {
   const auto& exit = state.agent.last_exit;
   if (!exit || !state.agent.restart_in_seconds || exit->time == std::exchange(ended_at_, exit->time)) return;
-  const std::string why = exit->text.empty() ? "" : ": " + printable(exit->text);  // told to end, it says nothing
-  print(console_.styled(fmt::format("the trainer ended{}; it is started again in {}", why,
-                                    format_duration(*state.agent.restart_in_seconds)),
-                        Style::kWarning));
+  constexpr std::string_view kEnded = "the trainer ended";
+  std::string what = printable(exit->text);  // told to end, it says nothing
+  if (!what.starts_with(kEnded)) what = fmt::format("{}{}{}", kEnded, what.empty() ? "" : ": ", what);
+  print(console_.styled(
+      fmt::format("{}; it is started again in {}", what, format_duration(*state.agent.restart_in_seconds)),
+      Style::kWarning));
 }
 
 // Between two rounds everybody waits for a moment. What is amiss has a line of its own.

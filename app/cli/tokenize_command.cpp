@@ -107,7 +107,8 @@ Status run(const Tokenize& command, CommandContext& context) {
   }
   std::vector<TokenId> ids;
   const auto scratch = tokenizer->make_scratch();
-  tokenizer->encode(input, command.special ? SpecialText::kIsToken : SpecialText::kIsText, *scratch, ids);
+  const SpecialText special = command.special ? SpecialText::kIsToken : SpecialText::kIsText;
+  ATOLL_RETURN_IF_ERROR(tokenizer->encode(input, special, *scratch, ids));
   print(ids, command.json, context.console.out);
   return ok_status();
 }

@@ -30,10 +30,11 @@ constexpr std::array<std::string_view, 3> kRoles = {"system", "user", "assistant
 constexpr std::array<std::string_view, 3> kShareGptRoles = {"system", "human", "gpt"};
 
 // Beside the list of messages: what would change what is said, or learned.
-constexpr std::array<std::string_view, 16> kNotUnderstood = {
-    "tools",  "functions", "tool_choice", "documents",      "images",        "image",
-    "videos", "video",     "audios",      "audio",          "chat_template", "chat_template_kwargs",
-    "weight", "train",     "training",    "response_format"};
+constexpr std::array<std::string_view, 19> kNotUnderstood = {
+    "tools",  "functions", "tool_choice", "documents",       "images",        "image",
+    "videos", "video",     "audios",      "audio",           "chat_template", "chat_template_kwargs",
+    "weight", "train",     "training",    "response_format", "rejected",      "rejected_response",
+    "objects"};
 constexpr std::array<const char*, 2> kSystemKeys = {"system", "system_prompt"};
 
 // In a message: what describes it and says nothing.
@@ -184,7 +185,9 @@ const ChatWords& words_of(const nlohmann::json& line, JsonReader& reader) {
     reader.fail_field(kMessages.list, "and conversations stand in one line; keep the one that is meant");
   }
   for (const auto& [key, value] : line.items()) {
-    const bool means_something = is_among(kNotUnderstood, key) || (key == "mask" && value != "User");
+    // Of an answer that is a bad example (KTO).
+    const bool is_bad = (key == "label" || key == "kto_tag") && value == false;
+    const bool means_something = is_bad || is_among(kNotUnderstood, key) || (key == "mask" && value != "User");
     if (!means_something || !says_something(value)) continue;
     reader.fail_field(printable(key, kShownKey).c_str(),
                       "is not understood, and what it means would be lost; remove it where it means nothing");
@@ -255,19 +258,19 @@ Result<ChatTokens> llama3_chat_tokens(const Tokenizer& tokenizer) {
                   missing)};
 }
 
-void append_chat(std::span<const ChatMessage> chat, const ChatTokens& special, const Tokenizer& tokenizer,
-                 TokenizerScratch& scratch, std::vector<TokenId>& ids) {
+Status append_chat(std::span<const ChatMessage> chat, const ChatTokens& special, const Tokenizer& tokenizer,
+                   TokenizerScratch& scratch, std::vector<TokenId>& ids) {
   constexpr std::string_view kBetween = "\n\n";  // the header and what is said
-  const auto text = [&](std::string_view what) { tokenizer.encode(what, SpecialText::kIsText, scratch, ids); };
+  const auto text = [&](std::string_view what) { return tokenizer.encode(what, SpecialText::kIsText, scratch, ids); };
   std::size_t first = ids.size();
   const auto count_no_more = [&] { ids[first++] |= kUncountedBit; };
   ids.push_back(special.begin_of_text);
   for (const ChatMessage& message : chat) {
     ids.push_back(special.start_header);
-    text(kRoles[static_cast<std::size_t>(message.role)]);
+    ATOLL_RETURN_IF_ERROR(text(kRoles[static_cast<std::size_t>(message.role)]));
     ids.push_back(special.end_header);
     while (first < ids.size()) count_no_more();
-    text(std::string(kBetween).append(stripped(message.content)));
+    ATOLL_RETURN_IF_ERROR(text(std::string(kBetween).append(stripped(message.content))));
     // A token that reaches into what is said counts with it.
     for (std::size_t end = 0; first < ids.size(); count_no_more()) {
       end += tokenizer.within_text(ids[first]).size();
@@ -277,6 +280,7 @@ void append_chat(std::span<const ChatMessage> chat, const ChatTokens& special, c
     if (message.is_learned()) first = ids.size();
     while (first < ids.size()) count_no_more();
   }
+  return ok_status();
 }
 
 }  // namespace atl

@@ -54,8 +54,8 @@ Result<ChatTokens> llama3_chat_tokens(const Tokenizer& tokenizer);
 // CONTENT is without the white space at its ends, as Python's str.strip has it, and text throughout: the name of a
 // special token in it is none. Text between two special tokens is cut as one, as programs do that render the template
 // before they cut. All carry kUncountedBit (token_shard.h) but those of a CONTENT that is learned and the <|eot_id|>
-// behind it.
-void append_chat(std::span<const ChatMessage> chat, const ChatTokens& special, const Tokenizer& tokenizer,
-                 TokenizerScratch& scratch, std::vector<TokenId>& ids);
+// behind it. kInvalidArgument as Tokenizer::encode.
+Status append_chat(std::span<const ChatMessage> chat, const ChatTokens& special, const Tokenizer& tokenizer,
+                   TokenizerScratch& scratch, std::vector<TokenId>& ids);
 
 }  // namespace atl

@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -189,7 +190,7 @@ class ZstdStream : public InputStream {
       ZSTD_outBuffer out{buffer.data(), buffer.size(), 0};
       const std::size_t wanted = ZSTD_decompressStream(stream_.get(), &out, &in);
       disk_.take(in.pos);
-      if (ZSTD_isError(wanted) != 0) return disk_.damaged("zstd", ZSTD_getErrorName(wanted));
+      if (ZSTD_isError(wanted) != 0) return why_not(wanted);
       frame_ended_ = wanted == 0;
       if (out.pos > 0) return out.pos;
       if (rest.empty() && !frame_ended_) return disk_.damaged("zstd", "it ends in the middle");
@@ -197,6 +198,11 @@ class ZstdStream : public InputStream {
   }
 
  private:
+  Error why_not(std::size_t error) const {
+    if (ZSTD_getErrorCode(error) != ZSTD_error_dictionary_wrong) return disk_.damaged("zstd", ZSTD_getErrorName(error));
+    return disk_.not_read({0, {}, "zstd", "it was compressed with a dictionary; decompress it with that (zstd -D)"});
+  }
+
   DiskPieces disk_;
   std::unique_ptr<ZSTD_DStream, ZstdCloser> stream_;
   bool frame_ended_ = false;

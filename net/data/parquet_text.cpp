@@ -29,6 +29,7 @@ constexpr std::size_t kMostBlockRows = 1u << 16;  // of rows without text there 
 constexpr std::chrono::minutes kSilence{10};      // a row group of some GB is decompressed meanwhile
 constexpr std::chrono::seconds kGoodbye{10};
 constexpr int kKilled = 128 + SIGKILL;
+constexpr int kNotLoaded = 127;  // what the system's loader ends a program with that lacks a library
 
 std::filesystem::path find_program() {
   const char* const chosen = std::getenv(kProgramVariable);
@@ -119,6 +120,12 @@ class ParquetChild {
       return Error{ErrorCode::kIo, fmt::format("{}: {} was killed behind row {}, as the system does where memory is "
                                                "short; free some, or say fewer --threads, and call it again",
                                                file_.string(), kProgram, row - 1)};
+    }
+    if (*status == kNotLoaded && row == 1) {
+      return Error{ErrorCode::kNotFound,
+                   fmt::format("{}: {} cannot be started, for a library that it needs is missing: install Atoll again, "
+                               "or convert the file to .jsonl.zst",
+                               file_.string(), find_program().string())};
     }
     const std::string how = *status > 128 ? fmt::format("signal {}, {}", *status - 128, ::strsignal(*status - 128))
                                           : fmt::format("status {}", *status);

@@ -253,8 +253,8 @@ Result<DatasetManifest> prepare_dataset(const std::vector<std::filesystem::path>
   if (journal.statistics.sources.empty()) name_sources(inputs, files, journal.statistics);
   auto manifest = prepare_in({files, options, place.path(), journal, progress});
   if (!manifest.ok()) {
-    // What is wrong with the inputs is found before anything is written, and the call that is mended is another one.
-    // Else what was done is kept: the disk may be full.
+    // What is wrong with the inputs is mostly found before anything is written, and the call that is mended is another
+    // one, which could not go on with this. Else what was done is kept: the disk may be full.
     const ErrorCode code = manifest.error().code;
     const bool of_inputs = code == ErrorCode::kInvalidArgument || code == ErrorCode::kNotFound ||
                            code == ErrorCode::kPermissionDenied || code == ErrorCode::kCorrupt;

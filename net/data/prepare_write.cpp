@@ -111,7 +111,11 @@ class BlockTokenizer {
       const auto is_alike = [&](std::uint64_t other) { return document.piece && plan_.at(other) == plan_.at(number); };
       const bool begins = number == begin_of_file || !is_alike(number - 1);
       const bool ends = number + 1 == end_of_file || !is_alike(number + 1);
-      return add(file, document, plan_.at(number++), begins, ends, *made);
+      const Status added = add(file, document, plan_.at(number), begins, ends, *made);
+      ++number;
+      if (added.ok()) return added;
+      return added.error().with_context(
+          fmt::format("{}, document {} of those with text", file.path.string(), number - begin_of_file));
     }));
     if (number != end) return text_changed(file);
     return std::unique_ptr<BlockResult>(std::move(made));
@@ -149,13 +153,13 @@ class BlockTokenizer {
     if (chat_tokens_) return encode_chat(chat_of(document.text));
     if (begins && tokenizer.begin_of_text) tokens_.push_back(*tokenizer.begin_of_text);
     // A name of a special token is text: whoever writes it into a page ends no document.
-    tokenizer.tokenizer->encode(document.text, SpecialText::kIsText, *scratch_, tokens_);
+    ATOLL_RETURN_IF_ERROR(tokenizer.tokenizer->encode(document.text, SpecialText::kIsText, *scratch_, tokens_));
     if (ends) tokens_.push_back(tokenizer.end_of_text);
     return document.text.size();
   }
   Result<std::uint64_t> encode_chat(const std::vector<ChatMessage>& chat) {
     const DatasetTokenizer& tokenizer = pass_.options.tokenizer;
-    append_chat(chat, *chat_tokens_, *tokenizer.tokenizer, *scratch_, tokens_);
+    ATOLL_RETURN_IF_ERROR(append_chat(chat, *chat_tokens_, *tokenizer.tokenizer, *scratch_, tokens_));
     tokens_.push_back(tokenizer.end_of_text | kUncountedBit);
     std::uint64_t text_bytes = 0;
     for (const ChatMessage& message : chat) text_bytes += message.content.size();

@@ -175,7 +175,7 @@ bool is_utf8_name(std::string_view encoding) {
   for (const char c : encoding) {
     if (c != '-' && c != '_') name += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
   }
-  return name == "utf8";
+  return name == "utf8" || name == "utf8sig";  // Python's, where there is a byte order mark
 }
 
 Status check_encoding(const std::string& encoding) {

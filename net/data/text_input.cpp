@@ -50,11 +50,14 @@ bool is_token_index(const FilePath& file) {
   return name.ends_with(".idx") && std::filesystem::exists(FilePath(file).replace_extension(".bin"), ignored);
 }
 
+bool is_hidden(const FilePath& path) { return path.filename().native().starts_with('.'); }
+
 // Why a file of a directory is not read; empty: it is.
 std::string why_left_out(const std::filesystem::directory_entry& entry) {
   const FilePath& path = entry.path();
   std::error_code error;
   const std::filesystem::file_status status = entry.status(error);
+  if (is_hidden(path)) return "it is hidden, for its name begins with a dot: name it as an input, too, if it is read";
   if (status.type() == std::filesystem::file_type::not_found) return "a link to nothing";
   if (status.type() == std::filesystem::file_type::directory) {
     return "a link to a directory, which is not followed: name it as an input, too";
@@ -93,7 +96,9 @@ Result<Found> files_below(const FilePath& directory) {
   for (; !error && entries != end; entries.increment(error)) {
     std::error_code ignored;
     const std::filesystem::directory_entry& entry = *entries;
-    if (entry.is_directory(ignored) && !entry.is_symlink(ignored)) continue;
+    const bool is_directory = entry.is_directory(ignored) && !entry.is_symlink(ignored);
+    if (is_directory && is_hidden(entry.path())) entries.disable_recursion_pending();
+    if (is_directory && !is_hidden(entry.path())) continue;
     const std::string why = why_left_out(entry);
     if (why.empty()) {
       found.files.push_back(entry.path());
@@ -135,6 +140,10 @@ Result<Found> files_of(const FilePath& input) {
   std::error_code error;
   if (std::filesystem::is_directory(input, error)) return files_below(input);
   if (std::filesystem::exists(input, error)) return Found{.files = {input}, .left_out = {}};
+  if (std::filesystem::is_symlink(input, error)) {
+    return Error{ErrorCode::kNotFound, fmt::format("{} is a link to {}, which does not exist", input.string(),
+                                                   std::filesystem::read_symlink(input, error).string())};
+  }
   if (input.string().find_first_of("*?[") == std::string::npos) {
     return Error{ErrorCode::kNotFound, fmt::format("{} does not exist; check the spelling", input.string())};
   }

@@ -44,7 +44,7 @@ struct FoundText {
 // Inputs in the order given: a file is itself; a directory the .txt, .jsonl, .ndjson and .parquet files below it, the
 // first three also compressed, .json files that are, and the .bin and .ds files with their index, sorted by path; a
 // pattern (*, ?, [...]) what it matches, sorted. Links to files are those files, but where these are read already;
-// links to directories are not followed. kNotFound when there is nothing, kInvalidArgument when one file would be read
+// links to directories are not followed, nor is what is hidden (.name) read. kNotFound when there is nothing, kInvalidArgument when one file would be read
 // twice.
 Result<FoundText> find_text(const std::vector<std::filesystem::path>& inputs);
 // "a, b and 3 more", each with why; at most `most` of them.

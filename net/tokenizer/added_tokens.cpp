@@ -22,8 +22,7 @@ bool is_word(std::string_view character) {
   static const Regex words = Regex::make_pcre2(fmt::format("[{}]", kRustWordSet)).value();
   RegexRoom room;
   std::vector<TextSpan> found;
-  words.find_all(character, room, found);
-  return !found.empty();
+  return words.find_all(character, room, found).ok() && !found.empty();
 }
 
 // The last character before `end` > 0.
@@ -38,49 +37,41 @@ TextChar char_before(std::string_view text, std::size_t end) {
 }  // namespace
 
 AddedTokens::AddedTokens(std::vector<AddedToken> tokens)
-    : tokens_(std::move(tokens)),
-      texts_(found_texts(tokens_)),
-      all_(texts_, tokens_.size()),
-      ordinary_(texts_, tokens_.size()) {
+    : tokens_(std::move(tokens)), texts_(found_texts(tokens_)), table_(texts_, tokens_.size()) {
   for (TokenId place = 0; place < tokens_.size(); ++place) {
-    if (tokens_[place].text.empty()) continue;
-    add(all_, place);
-    if (!tokens_[place].special) add(ordinary_, place);
+    const AddedToken& token = tokens_[place];
+    if (token.text.empty()) continue;
+    table_.insert(place);
+    begins_[static_cast<unsigned char>(token.text.front())] = true;
+    lengths_.push_back(token.text.size());
+    all_special_ = all_special_ && token.special;
   }
-  finish(all_);
-  finish(ordinary_);
-}
-
-void AddedTokens::add(Kind& kind, TokenId place) const {
-  kind.table.insert(place);
-  kind.begins[static_cast<unsigned char>(tokens_[place].text.front())] = true;
-  kind.lengths.push_back(tokens_[place].text.size());
-}
-
-void AddedTokens::finish(Kind& kind) {
-  std::sort(kind.lengths.begin(), kind.lengths.end(), std::greater<>());
-  kind.lengths.erase(std::unique(kind.lengths.begin(), kind.lengths.end()), kind.lengths.end());
-  if (std::count(kind.begins.begin(), kind.begins.end(), true) == 1) {
-    kind.only_begin = static_cast<char>(std::find(kind.begins.begin(), kind.begins.end(), true) - kind.begins.begin());
+  std::sort(lengths_.begin(), lengths_.end(), std::greater<>());
+  lengths_.erase(std::unique(lengths_.begin(), lengths_.end()), lengths_.end());
+  if (std::count(begins_.begin(), begins_.end(), true) == 1) {
+    only_begin_ = static_cast<char>(std::find(begins_.begin(), begins_.end(), true) - begins_.begin());
   }
 }
 
 std::optional<AddedTokens::Found> AddedTokens::find(std::string_view text, std::size_t from,
                                                     SpecialText special) const {
-  const Kind& kind = special == SpecialText::kIsToken ? all_ : ordinary_;
-  if (kind.lengths.empty()) return std::nullopt;
+  const bool is_text = special == SpecialText::kIsText;
+  if (lengths_.empty() || (is_text && all_special_)) return std::nullopt;
   for (std::size_t at = from; at < text.size(); ++at) {
-    if (kind.only_begin) {
-      at = text.find(*kind.only_begin, at);
+    if (only_begin_) {
+      at = text.find(*only_begin_, at);
       if (at == std::string_view::npos) break;
-    } else if (!kind.begins[static_cast<unsigned char>(text[at])]) {
+    } else if (!begins_[static_cast<unsigned char>(text[at])]) {
       continue;
     }
-    for (const std::size_t length : kind.lengths) {
+    for (const std::size_t length : lengths_) {
       if (length > text.size() - at) continue;
-      const TokenId place = kind.table.find(text.substr(at, length));
+      const TokenId place = table_.find(text.substr(at, length));
       if (place == PieceTable::kNoToken) continue;
-      if (const auto found = widened(text, from, at, tokens_[place])) return found;
+      const Found found{at, at + length, &tokens_[place]};
+      const bool is_left_out =
+          (is_text && found.token->special) || (found.token->single_word && is_within_word(text, found));
+      if (!is_left_out) return found;
       at += length - 1;  // within it nothing is looked for
       break;
     }
@@ -88,18 +79,23 @@ std::optional<AddedTokens::Found> AddedTokens::find(std::string_view text, std::
   return std::nullopt;
 }
 
-std::optional<AddedTokens::Found> AddedTokens::widened(std::string_view text, std::size_t from, std::size_t at,
-                                                       const AddedToken& token) const {
-  std::size_t begin = at, end = at + token.text.size();
-  if (token.single_word) {
-    if (begin > 0 && is_word(text.substr(begin - char_before(text, begin).bytes, char_before(text, begin).bytes)))
-      return std::nullopt;
-    if (end < text.size() && is_word(text.substr(end, char_at(text, end).bytes))) return std::nullopt;
+bool AddedTokens::is_within_word(std::string_view text, const Found& found) {
+  const auto [begin, end, token] = found;
+  if (begin > 0) {
+    const std::size_t bytes = char_before(text, begin).bytes;
+    if (is_word(text.substr(begin - bytes, bytes))) return true;
   }
-  while (token.takes_left && begin > from && is_white_space(char_before(text, begin)))
+  return end < text.size() && is_word(text.substr(end, char_at(text, end).bytes));
+}
+
+std::pair<std::size_t, std::size_t> AddedTokens::widened(std::string_view text, std::size_t from, const Found& found) {
+  std::size_t begin = found.begin, end = found.end;
+  while (found.token->takes_left && begin > from && is_white_space(char_before(text, begin)))
     begin -= char_before(text, begin).bytes;
-  while (token.takes_right && end < text.size() && is_white_space(char_at(text, end))) end += char_at(text, end).bytes;
-  return Found{begin, end - begin, token.id};
+  while (found.token->takes_right && end < text.size() && is_white_space(char_at(text, end)))
+    end += char_at(text, end).bytes;
+  if (found.token->takes_left) begin = std::max(begin, from);
+  return {begin, end};
 }
 
 }  // namespace atl

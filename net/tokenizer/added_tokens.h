@@ -7,8 +7,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "net/base/result.h"
 #include "net/tokenizer/bpe_tables.h"
 
 namespace atl {
@@ -31,29 +33,40 @@ class AddedTokens {
   explicit AddedTokens(std::vector<AddedToken> tokens);
   AddedTokens(const AddedTokens&) = delete;
 
-  struct Found {
-    std::size_t at = 0, bytes = 0;
-    TokenId id = 0;
-  };
-  // The first one at or after `from`.
-  std::optional<Found> find(std::string_view text, std::size_t from, SpecialText special) const;
+  // Calls on_token(id) and on_text(part, at_begin), a Status, in the order of the text: all of it, but for what a token
+  // takes. White space that one took is looked through all the same, as HuggingFace's tokenizers do: a token within it
+  // counts, too, and what is behind that is text, but one of which all was taken does not.
+  template <class OnToken, class OnText>
+  Status for_each_part(std::string_view text, SpecialText special, OnToken on_token, OnText on_text) const {
+    std::size_t from = 0;
+    for (std::size_t looked = 0; const auto found = find(text, looked, special);) {
+      looked = found->end;
+      const auto [begin, end] = widened(text, from, *found);
+      if (from < begin) ATOLL_RETURN_IF_ERROR(on_text(text.substr(from, begin - from), from == 0));
+      if (begin < end) on_token(found->token->id);
+      from = end;
+    }
+    return from < text.size() || text.empty() ? on_text(text.substr(from), from == 0) : ok_status();
+  }
 
  private:
-  struct Kind {
-    Kind(const TokenBytes& bytes, std::size_t capacity) : table(bytes, capacity) {}
-    PieceTable table;                  // by place in tokens_
-    std::array<bool, 256> begins{};    // first bytes
-    std::vector<std::size_t> lengths;  // longest first
-    std::optional<char> only_begin;    // when all begin alike
+  struct Found {
+    std::size_t begin = 0, end = 0;
+    const AddedToken* token = nullptr;
   };
-  void add(Kind& kind, TokenId place) const;
-  static void finish(Kind& kind);
-  // Empty: it is within a word.
-  std::optional<Found> widened(std::string_view text, std::size_t from, std::size_t at, const AddedToken& token) const;
+  // The first one at or after `from`, as it is written.
+  std::optional<Found> find(std::string_view text, std::size_t from, SpecialText special) const;
+  static bool is_within_word(std::string_view text, const Found& found);
+  // With the white space that it takes, of what is before it none before `from`.
+  static std::pair<std::size_t, std::size_t> widened(std::string_view text, std::size_t from, const Found& found);
 
   const std::vector<AddedToken> tokens_;
   const TokenBytes texts_;
-  Kind all_, ordinary_;
+  PieceTable table_;                  // by place in tokens_
+  std::array<bool, 256> begins_{};    // first bytes
+  std::vector<std::size_t> lengths_;  // longest first
+  std::optional<char> only_begin_;    // when all begin alike
+  bool all_special_ = true;
 };
 
 }  // namespace atl

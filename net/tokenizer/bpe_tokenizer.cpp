@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kWordBegin = "\xE2\x96\x81";  // U+2581, which stands for a space in tokens of characters
 
-// A normalized one is found as the normalizer makes it.
+// A normalized one is found as the normalizer makes it, which whoever read the file has tried.
 std::vector<AddedToken> added_of(const BpeVocabulary& vocabulary, bool normalized) {
   std::vector<AddedToken> added;
   std::copy_if(vocabulary.added.begin(), vocabulary.added.end(), std::back_inserter(added),
@@ -21,7 +21,7 @@ std::vector<AddedToken> added_of(const BpeVocabulary& vocabulary, bool normalize
   RegexRoom room;
   for (AddedToken& token : added) {
     std::string changed;
-    token.text = std::string(vocabulary.normalizer.apply(token.text, room, changed));
+    token.text = std::string(vocabulary.normalizer.apply(token.text, room, changed).value());
   }
   return added;
 }
@@ -150,41 +150,36 @@ std::span<const TokenId> BpeTokenizer::merged(std::string_view piece, Scratch& s
 
 std::unique_ptr<TokenizerScratch> BpeTokenizer::make_scratch() const { return std::make_unique<Scratch>(); }
 
-void BpeTokenizer::encode(std::string_view text, SpecialText special, TokenizerScratch& scratch,
-                          std::vector<TokenId>& ids) const {
+Status BpeTokenizer::encode(std::string_view text, SpecialText special, TokenizerScratch& scratch,
+                            std::vector<TokenId>& ids) const {
   auto& own = static_cast<Scratch&>(scratch);
-  std::size_t from = 0;
-  while (const auto found = added_.find(text, from, special)) {
-    encode_normalized(text.substr(from, found->at - from), from == 0, special, own, ids);
-    ids.push_back(found->id);
-    from = found->at + found->bytes;
-  }
-  encode_normalized(text.substr(from), from == 0, special, own, ids);
+  return added_.for_each_part(
+      text, special, [&](TokenId id) { ids.push_back(id); },
+      [&](std::string_view part, bool at_begin) { return encode_normalized(part, at_begin, special, own, ids); });
 }
 
-void BpeTokenizer::encode_normalized(std::string_view given, bool at_begin, SpecialText special, Scratch& scratch,
-                                     std::vector<TokenId>& ids) const {
+Status BpeTokenizer::encode_normalized(std::string_view given, bool at_begin, SpecialText special, Scratch& scratch,
+                                       std::vector<TokenId>& ids) const {
   std::string changed;
-  const std::string_view text = normalizer_.apply(given, scratch.cut.regex, changed);
-  std::size_t from = 0;
-  while (const auto found = added_normalized_.find(text, from, special)) {
-    encode_plain(text.substr(from, found->at - from), at_begin && from == 0, scratch, ids);
-    ids.push_back(found->id);
-    from = found->at + found->bytes;
-  }
-  encode_plain(text.substr(from), at_begin && from == 0, scratch, ids);
+  ATOLL_ASSIGN_OR_RETURN(const std::string_view text, normalizer_.apply(given, scratch.cut.regex, changed));
+  return added_normalized_.for_each_part(
+      text, special, [&](TokenId id) { ids.push_back(id); },
+      [&](std::string_view part, bool part_at_begin) {
+        return encode_plain(part, at_begin && part_at_begin, scratch, ids);
+      });
 }
 
-void BpeTokenizer::encode_plain(std::string_view text, bool at_begin, Scratch& scratch,
-                                std::vector<TokenId>& ids) const {
+Status BpeTokenizer::encode_plain(std::string_view text, bool at_begin, Scratch& scratch,
+                                  std::vector<TokenId>& ids) const {
   if (pre_tokenizer_) return encode_cut(text, at_begin, scratch, ids);
   switch (pattern_) {
-    case SplitPattern::kGpt2: return encode_pieces<SplitPattern::kGpt2>(text, scratch, ids);
-    case SplitPattern::kCl100kBase: return encode_pieces<SplitPattern::kCl100kBase>(text, scratch, ids);
-    case SplitPattern::kLlama3: return encode_pieces<SplitPattern::kLlama3>(text, scratch, ids);
-    case SplitPattern::kQwen2: return encode_pieces<SplitPattern::kQwen2>(text, scratch, ids);
-    case SplitPattern::kO200kBase: return encode_pieces<SplitPattern::kO200kBase>(text, scratch, ids);
+    case SplitPattern::kGpt2: encode_pieces<SplitPattern::kGpt2>(text, scratch, ids); break;
+    case SplitPattern::kCl100kBase: encode_pieces<SplitPattern::kCl100kBase>(text, scratch, ids); break;
+    case SplitPattern::kLlama3: encode_pieces<SplitPattern::kLlama3>(text, scratch, ids); break;
+    case SplitPattern::kQwen2: encode_pieces<SplitPattern::kQwen2>(text, scratch, ids); break;
+    case SplitPattern::kO200kBase: encode_pieces<SplitPattern::kO200kBase>(text, scratch, ids); break;
   }
+  return ok_status();
 }
 
 // In turns: pieces are cut and their entries asked of memory, then looked up, when these have come; one by one, each
@@ -214,11 +209,12 @@ void BpeTokenizer::encode_pieces(std::string_view text, Scratch& scratch, std::v
   }
 }
 
-void BpeTokenizer::encode_cut(std::string_view text, bool at_begin, Scratch& scratch, std::vector<TokenId>& ids) const {
+Status BpeTokenizer::encode_cut(std::string_view text, bool at_begin, Scratch& scratch,
+                                std::vector<TokenId>& ids) const {
   std::array<Pending, kTurn> turn;
   std::size_t pieces = 0;
-  const auto cut = pre_tokenizer_->cut(text, at_begin, scratch.cut);
-  if (cut.empty()) return;
+  ATOLL_ASSIGN_OR_RETURN(const auto cut, pre_tokenizer_->cut(text, at_begin, scratch.cut));
+  if (cut.empty()) return ok_status();
   const auto* const end = reinterpret_cast<const std::uint8_t*>(cut.back().data() + cut.back().size());
   const auto add = [&](std::string_view piece) {
     Pending& pending = turn[pieces++];
@@ -244,6 +240,7 @@ void BpeTokenizer::encode_cut(std::string_view text, bool at_begin, Scratch& scr
     if (!piece.empty()) add(piece);
   }
   encode_turn(std::span(turn).first(pieces), scratch, ids);
+  return ok_status();
 }
 
 void BpeTokenizer::encode_turn(std::span<const Pending> turn, Scratch& scratch, std::vector<TokenId>& ids) const {

@@ -57,8 +57,8 @@ class BpeTokenizer final : public Tokenizer {
   static std::unique_ptr<BpeTokenizer> make(TokenizerFacts facts, BpeVocabulary vocabulary);
 
   std::unique_ptr<TokenizerScratch> make_scratch() const override;
-  void encode(std::string_view text, SpecialText special, TokenizerScratch& scratch,
-              std::vector<TokenId>& ids) const override;
+  Status encode(std::string_view text, SpecialText special, TokenizerScratch& scratch,
+                std::vector<TokenId>& ids) const override;
   Status decode(std::span<const TokenId> ids, std::string& bytes) const override;
   std::string within_text(TokenId id) const override;
   std::vector<TokenId> merge_order() const override;
@@ -77,12 +77,12 @@ class BpeTokenizer final : public Tokenizer {
   void add_merges(const BpeVocabulary& vocabulary);
   void add_whole_pieces(const BpeVocabulary& vocabulary);
   // Text without any added token. `at_begin`: of all that is encoded, nothing stands before it.
-  void encode_plain(std::string_view text, bool at_begin, Scratch& scratch, std::vector<TokenId>& ids) const;
-  void encode_normalized(std::string_view text, bool at_begin, SpecialText special, Scratch& scratch,
-                         std::vector<TokenId>& ids) const;
+  Status encode_plain(std::string_view text, bool at_begin, Scratch& scratch, std::vector<TokenId>& ids) const;
+  Status encode_normalized(std::string_view text, bool at_begin, SpecialText special, Scratch& scratch,
+                           std::vector<TokenId>& ids) const;
   template <SplitPattern kPattern>
   void encode_pieces(std::string_view text, Scratch& scratch, std::vector<TokenId>& ids) const;
-  void encode_cut(std::string_view text, bool at_begin, Scratch& scratch, std::vector<TokenId>& ids) const;
+  Status encode_cut(std::string_view text, bool at_begin, Scratch& scratch, std::vector<TokenId>& ids) const;
   void encode_turn(std::span<const Pending> turn, Scratch& scratch, std::vector<TokenId>& ids) const;
   // Pieces that are not in the cache of short words.
   void encode_new_piece(std::string_view piece, Scratch& scratch, std::vector<TokenId>& ids) const;

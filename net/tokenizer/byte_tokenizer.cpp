@@ -21,16 +21,17 @@ ByteTokenizer::ByteTokenizer() : Tokenizer(byte_facts()) {}
 
 std::unique_ptr<TokenizerScratch> ByteTokenizer::make_scratch() const { return std::make_unique<TokenizerScratch>(); }
 
-void ByteTokenizer::encode(std::string_view text, SpecialText special, TokenizerScratch&,
-                           std::vector<TokenId>& ids) const {
+Status ByteTokenizer::encode(std::string_view text, SpecialText special, TokenizerScratch&,
+                             std::vector<TokenId>& ids) const {
   while (!text.empty()) {
     const std::size_t at = special == SpecialText::kIsToken ? text.find(kEndName) : std::string_view::npos;
     const std::string_view plain = text.substr(0, at);
     for (const char byte : plain) ids.push_back(static_cast<unsigned char>(byte));
-    if (at == std::string_view::npos) return;
+    if (at == std::string_view::npos) break;
     ids.push_back(kEnd);
     text.remove_prefix(at + kEndName.size());
   }
+  return ok_status();
 }
 
 Status ByteTokenizer::decode(std::span<const TokenId> ids, std::string& bytes) const {

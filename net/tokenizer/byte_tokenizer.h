@@ -12,8 +12,8 @@ class ByteTokenizer final : public Tokenizer {
   ByteTokenizer();
 
   std::unique_ptr<TokenizerScratch> make_scratch() const override;
-  void encode(std::string_view text, SpecialText special, TokenizerScratch& scratch,
-              std::vector<TokenId>& ids) const override;
+  Status encode(std::string_view text, SpecialText special, TokenizerScratch& scratch,
+                std::vector<TokenId>& ids) const override;
   Status decode(std::span<const TokenId> ids, std::string& bytes) const override;
 };
 

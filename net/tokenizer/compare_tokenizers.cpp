@@ -13,7 +13,7 @@
 namespace atl {
 namespace {
 
-constexpr std::size_t kShownText = 48;       // bytes of a text
+constexpr std::size_t kShownText = 48;   // bytes of a text
 constexpr std::size_t kShownTokens = 8;  // of a text's
 // What SentencePiece makes of its token for what it does not know; HuggingFace's files have it among the special ones.
 constexpr std::string_view kUnknown = " \xE2\x81\x87 ";
@@ -151,8 +151,13 @@ class Comparison {
     if (!found_.difference.empty()) return;
     ids_.clear();
     other_ids_.clear();
-    one_.tokenizer.encode(text, SpecialText::kIsText, *room_, ids_);
-    other_.tokenizer.encode(text, SpecialText::kIsText, *other_room_, other_ids_);
+    const Status by_one = one_.tokenizer.encode(text, SpecialText::kIsText, *room_, ids_);
+    const Status by_other = other_.tokenizer.encode(text, SpecialText::kIsText, *other_room_, other_ids_);
+    if (!by_one.ok() && !by_other.ok()) return;  // neither makes tokens of it
+    if (!by_one.ok() || !by_other.ok()) {
+      return differ(fmt::format("of {} {} makes no tokens: {}", shown(text), by_one.ok() ? other_.name : one_.name,
+                                (by_one.ok() ? by_other : by_one).error().message));
+    }
     if (ids_ == other_ids_) return;
     differ(fmt::format("{} is cut into {} by {} and into {} by {}", shown(text), shown(ids_), one_.name,
                        shown(other_ids_), other_.name));

@@ -128,7 +128,10 @@ Status read_merges(const json& model, const IdsByLetters& ids, BpeVocabulary& vo
 
 Status read_model(const json& root, BpeVocabulary& vocabulary) {
   const json* const model = find(root, "model");
-  if (model == nullptr || !model->is_object()) return bad("it has no model");
+  if (model == nullptr || !model->is_object())
+    return bad(
+        "it has no model, so it is no tokenizer.json; a tekken.json, vocab.json or tokenizer_config.json is not "
+        "enough: take the tokenizer.json of the model");
   if (const std::string type = text_or_empty(*model, "type"); !type.empty() && type != "BPE") {
     return unsupported(fmt::format("a model of type {}", type), kFamily);
   }
@@ -162,6 +165,12 @@ Status read_added_token(const json& token, BpeVocabulary& vocabulary, const IdsB
   ATOLL_ASSIGN_OR_RETURN(added.single_word, flag(token, "single_word", false));
   ATOLL_ASSIGN_OR_RETURN(added.takes_left, flag(token, "lstrip", false));
   ATOLL_ASSIGN_OR_RETURN(added.takes_right, flag(token, "rstrip", false));
+  if (added.normalized) {
+    RegexRoom room;
+    std::string changed;
+    auto made = vocabulary.normalizer.apply(added.text, room, changed);
+    if (!made.ok()) return made.error().with_context(fmt::format("the added token \"{}\"", printable(added.text)));
+  }
   if (const auto same = known.find(added.text); same != known.end()) {
     if (same->second != added.id) {
       return bad(fmt::format("the added token \"{}\" has the id {}, and {} in model.vocab", printable(added.text),

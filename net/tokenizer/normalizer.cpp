@@ -13,15 +13,15 @@ std::string_view without_ends(std::string_view text, const NormalizerStep& step)
     begin = std::min(begin, at);
     end = at + one.bytes;
   });
-  if (begin > end) return {};  // nothing but white space
+  if (begin > end) return step.left || step.right ? std::string_view() : text;  // nothing but white space
   if (!step.right) end = text.size();
   if (!step.left) begin = 0;
   return text.substr(begin, end - begin);
 }
 
-std::string with_replacements(std::string_view text, const NormalizerStep& step, RegexRoom& room) {
+Result<std::string> with_replacements(std::string_view text, const NormalizerStep& step, RegexRoom& room) {
   std::vector<TextSpan> found;
-  step.pattern->find_all(text, room, found);
+  ATOLL_RETURN_IF_ERROR(step.pattern->find_all(text, room, found));
   std::string made;
   std::size_t from = 0;
   for (const TextSpan& one : found) {
@@ -33,7 +33,7 @@ std::string with_replacements(std::string_view text, const NormalizerStep& step,
 
 }  // namespace
 
-std::string_view Normalizer::apply(std::string_view text, RegexRoom& room, std::string& changed) const {
+Result<std::string_view> Normalizer::apply(std::string_view text, RegexRoom& room, std::string& changed) const {
   using Kind = NormalizerStep::Kind;
   for (const NormalizerStep& step : steps_) {
     std::string made;
@@ -43,7 +43,10 @@ std::string_view Normalizer::apply(std::string_view text, RegexRoom& room, std::
         made = to_normal_form(text, step.form);
         break;
       case Kind::kPrepend: made = text.empty() ? std::string() : step.text + std::string(text); break;
-      case Kind::kReplace: made = with_replacements(text, step, room); break;
+      case Kind::kReplace: {
+        ATOLL_ASSIGN_OR_RETURN(made, with_replacements(text, step, room));
+        break;
+      }
       case Kind::kStrip: made = without_ends(text, step); break;
       case Kind::kByteLetters: made = letters_of_bytes(text); break;
     }

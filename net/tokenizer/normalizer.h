@@ -33,8 +33,8 @@ class Normalizer {
   Normalizer() = default;
   explicit Normalizer(std::vector<NormalizerStep> steps) : steps_(std::move(steps)) {}
 
-  // The text itself, or what is made of it, in `changed`.
-  std::string_view apply(std::string_view text, RegexRoom& room, std::string& changed) const;
+  // The text itself, or what is made of it, in `changed`. kInvalidArgument: a search takes too long.
+  Result<std::string_view> apply(std::string_view text, RegexRoom& room, std::string& changed) const;
 
  private:
   std::vector<NormalizerStep> steps_;

@@ -75,12 +75,13 @@ struct Cut {
   std::vector<TextSpan>& next_pieces;
 
   std::string_view piece(const TextSpan& span) const { return text.substr(span.begin, span.end - span.begin); }
-  void split(std::string_view piece_text, std::size_t offset, const SplitStep& step) const {
+  Status split(std::string_view piece_text, std::size_t offset, const SplitStep& step) const {
     found.clear();
-    step.pattern.find_all(piece_text, regex, found);
+    ATOLL_RETURN_IF_ERROR(step.pattern.find_all(piece_text, regex, found));
     for (const TextSpan& span : spans_of(parts_of(found, piece_text.size(), step.inverted), step.behavior)) {
       if (span.begin != span.end) next_pieces.push_back({offset + span.begin, offset + span.end});
     }
+    return ok_status();
   }
   void keep(const std::string& made) const {
     next_pieces.push_back({next_text.size(), next_text.size() + made.size()});
@@ -88,11 +89,11 @@ struct Cut {
   }
 
   // True: the pieces are of next_text.
-  bool operator()(const SplitStep& step) const {
-    for (const TextSpan& span : pieces) split(piece(span), span.begin, step);
+  Result<bool> operator()(const SplitStep& step) const {
+    for (const TextSpan& span : pieces) ATOLL_RETURN_IF_ERROR(split(piece(span), span.begin, step));
     return false;
   }
-  bool operator()(const MetaspaceStep& step) const {
+  Result<bool> operator()(const MetaspaceStep& step) const {
     const SplitStep cut{TextPattern::of_text(step.replacement), SplitBehavior::kMergedWithNext};
     for (const TextSpan& span : pieces) {
       std::string made;
@@ -108,7 +109,7 @@ struct Cut {
                             (step.prepend == MetaspaceStep::Prepend::kFirst && is_first);
       if (prepends && !made.starts_with(step.replacement)) made.insert(0, step.replacement);
       if (step.splits) {
-        split(made, next_text.size(), cut);
+        ATOLL_RETURN_IF_ERROR(split(made, next_text.size(), cut));
         next_text += made;
       } else {
         keep(made);
@@ -116,14 +117,14 @@ struct Cut {
     }
     return true;
   }
-  bool operator()(const PrefixSpaceStep&) const {
+  Result<bool> operator()(const PrefixSpaceStep&) const {
     for (const TextSpan& span : pieces) {
       const std::string_view given = piece(span);
       keep(given.starts_with(' ') ? std::string(given) : ' ' + std::string(given));
     }
     return true;
   }
-  bool operator()(const ByteLettersStep&) const {
+  Result<bool> operator()(const ByteLettersStep&) const {
     for (const TextSpan& span : pieces) keep(letters_of_bytes(piece(span)));
     return true;
   }
@@ -131,16 +132,17 @@ struct Cut {
 
 }  // namespace
 
-std::span<const std::string_view> PreTokenizer::cut(std::string_view text, bool at_begin,
-                                                    PreTokenizerRoom& room) const {
+Result<std::span<const std::string_view>> PreTokenizer::cut(std::string_view text, bool at_begin,
+                                                            PreTokenizerRoom& room) const {
   room.views_.clear();
-  if (text.empty()) return room.views_;
+  if (text.empty()) return std::span<const std::string_view>();
   room.pieces_.assign(1, {0, text.size()});
   for (const PreTokenizerStep& step : steps_) {
     room.next_pieces_.clear();
     room.next_text_.clear();
     const Cut cut{room.regex, at_begin, text, room.pieces_, room.found_, room.next_text_, room.next_pieces_};
-    if (std::visit(cut, step)) {
+    ATOLL_ASSIGN_OR_RETURN(const bool of_next_text, std::visit(cut, step));
+    if (of_next_text) {
       std::swap(room.text_, room.next_text_);
       text = room.text_;
     } else {
@@ -149,7 +151,7 @@ std::span<const std::string_view> PreTokenizer::cut(std::string_view text, bool 
     std::swap(room.pieces_, room.next_pieces_);
   }
   for (const TextSpan& span : room.pieces_) room.views_.push_back(text.substr(span.begin, span.end - span.begin));
-  return room.views_;
+  return std::span<const std::string_view>(room.views_);
 }
 
 }  // namespace atl

@@ -56,7 +56,8 @@ class PreTokenizer {
   explicit PreTokenizer(std::vector<PreTokenizerStep> steps) : steps_(std::move(steps)) {}
 
   // None is empty. They are `text`'s or the room's, until it is used again. `at_begin`: nothing stands before the text.
-  std::span<const std::string_view> cut(std::string_view text, bool at_begin, PreTokenizerRoom& room) const;
+  // kInvalidArgument: a search takes too long.
+  Result<std::span<const std::string_view>> cut(std::string_view text, bool at_begin, PreTokenizerRoom& room) const;
 
  private:
   std::vector<PreTokenizerStep> steps_;

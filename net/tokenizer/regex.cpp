@@ -53,6 +53,15 @@ bool stands_for_itself(std::string_view text) {
   return true;
 }
 
+Error gave_up(int why, std::size_t at) {
+  std::array<PCRE2_UCHAR, 256> words{};
+  pcre2_get_error_message(why, words.data(), words.size());
+  return Error{ErrorCode::kInvalidArgument,
+               fmt::format("a regular expression of the tokenizer takes too long from byte {} of a text on ({}); leave "
+                           "that text out, or take a tokenizer with another expression",
+                           at, reinterpret_cast<const char*>(words.data()))};
+}
+
 template <class T, void (*kFree)(T*)>
 struct Freed {
   void operator()(T* object) const { kFree(object); }
@@ -110,7 +119,7 @@ Result<Regex> Regex::make_pcre2(std::string_view regex) {
   return Regex(std::move(owned));
 }
 
-void Regex::find_all(std::string_view given, RegexRoom& room, std::vector<TextSpan>& found) const {
+Status Regex::find_all(std::string_view given, RegexRoom& room, std::vector<TextSpan>& found) const {
   std::string_view text = given;
   const bool is_changed = !stands_for_itself(given);
   if (is_changed) {
@@ -133,7 +142,8 @@ void Regex::find_all(std::string_view given, RegexRoom& room, std::vector<TextSp
     };
     int matched = match(0);
     if (matched == PCRE2_ERROR_JIT_STACKLIMIT) matched = match(PCRE2_NO_JIT);  // which has the heap
-    if (matched < 0) break;
+    if (matched == PCRE2_ERROR_NOMATCH) break;
+    if (matched < 0) return gave_up(matched, place(from));
     const std::size_t begin = span[0], end = span[1];
     if (begin == end && last_end == end) {
       from += from < text.size() ? char_at(text, from).bytes : 1;
@@ -143,6 +153,7 @@ void Regex::find_all(std::string_view given, RegexRoom& room, std::vector<TextSp
     from = end;
     last_end = end;
   }
+  return ok_status();
 }
 
 }  // namespace atl

@@ -4,8 +4,8 @@
 // PCRE2 is of an older Unicode than the tokenizers: code points that were assigned since then are given to it as others
 // of their category (unicode_additions.h), and each byte that is no UTF-8 as U+FFFD, a symbol.
 //
-// No text can make it go wrong: a place at which PCRE2 takes more than kMaxSteps is one where the expression does not
-// match, as is all text behind it.
+// No text can make it hang: where PCRE2 takes more than kMaxSteps at a place, that is an error, and not a place without
+// a match, for Oniguruma might find one there, or gives up, too.
 //
 // An expression never changes once made; any thread, each with a room of its own.
 #pragma once
@@ -58,7 +58,8 @@ class Regex {
 
   // All matches from left to right, none within another, as an iterator of Rust's onig has them: an empty one too, but
   // where the one before ends.
-  void find_all(std::string_view text, RegexRoom& room, std::vector<TextSpan>& found) const;
+  // kInvalidArgument: a search takes too long.
+  Status find_all(std::string_view text, RegexRoom& room, std::vector<TextSpan>& found) const;
 
  private:
   struct Free {

@@ -36,14 +36,16 @@ class SentencePieceTokenizer final : public Tokenizer {
 
   std::unique_ptr<TokenizerScratch> make_scratch() const override { return std::make_unique<TokenizerScratch>(); }
 
-  void encode(std::string_view text, SpecialText special, TokenizerScratch&, std::vector<TokenId>& ids) const override {
+  Status encode(std::string_view text, SpecialText special, TokenizerScratch&,
+                std::vector<TokenId>& ids) const override {
     while (!text.empty()) {
       const auto [at, found] = special == SpecialText::kIsToken ? next_special(text) : Found{};
       append_pieces(text.substr(0, at), ids);
-      if (found == nullptr) return;
+      if (found == nullptr) break;
       ids.push_back(found->id);
       text.remove_prefix(at + found->name.size());
     }
+    return ok_status();
   }
 
   Status decode(std::span<const TokenId> ids, std::string& bytes) const override {

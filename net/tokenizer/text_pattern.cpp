@@ -30,23 +30,26 @@ struct FindAll {
   RegexRoom& room;
   std::vector<TextSpan>& found;
 
-  void operator()(CharKind kind) const {
+  Status operator()(CharKind kind) const {
     for_each_char(text, [&](const TextChar& one, std::size_t at) {
       if (is_of(kind, one)) found.push_back({at, at + one.bytes});
     });
+    return ok_status();
   }
-  void operator()(SplitPattern pattern) const {
+  Status operator()(SplitPattern pattern) const {
     std::size_t begin = 0;
     for (const std::size_t end : split_ends(pattern, text)) {
       found.push_back({begin, end});
       begin = end;
     }
+    return ok_status();
   }
-  void operator()(const Regex& regex) const { regex.find_all(text, room, found); }
-  void operator()(const std::string& wanted) const {
+  Status operator()(const Regex& regex) const { return regex.find_all(text, room, found); }
+  Status operator()(const std::string& wanted) const {
     for (std::size_t at = text.find(wanted); at != std::string_view::npos; at = text.find(wanted, at + wanted.size())) {
       found.push_back({at, at + wanted.size()});
     }
+    return ok_status();
   }
 };
 
@@ -57,8 +60,8 @@ std::optional<SplitPattern> TextPattern::scanner() const {
   return pattern == nullptr ? std::nullopt : std::optional(*pattern);
 }
 
-void TextPattern::find_all(std::string_view text, RegexRoom& room, std::vector<TextSpan>& found) const {
-  std::visit(FindAll{text, room, found}, what_);
+Status TextPattern::find_all(std::string_view text, RegexRoom& room, std::vector<TextSpan>& found) const {
+  return std::visit(FindAll{text, room, found}, what_);
 }
 
 Result<Regex> rust_words() { return Regex::make_pcre2(fmt::format("[{0}]+|[^{0}{1}]+", kRustWordSet, kSpaceSet)); }

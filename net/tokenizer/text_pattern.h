@@ -30,8 +30,8 @@ class TextPattern {
 
   std::optional<SplitPattern> scanner() const;  // whose pattern it is
 
-  // All matches from left to right.
-  void find_all(std::string_view text, RegexRoom& room, std::vector<TextSpan>& found) const;
+  // All matches from left to right. kInvalidArgument: a search takes too long.
+  Status find_all(std::string_view text, RegexRoom& room, std::vector<TextSpan>& found) const;
 
  private:
   explicit TextPattern(std::string text) : what_(std::move(text)) {}

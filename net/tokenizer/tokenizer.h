@@ -65,9 +65,10 @@ class Tokenizer {
 
   virtual std::unique_ptr<TokenizerScratch> make_scratch() const = 0;
   // Appends the tokens of `text`, which may be any bytes, UTF-8 or not, below 4 GiB. The tokens of two texts one after
-  // the other are not those of both as one: texts are cut where documents are.
-  virtual void encode(std::string_view text, SpecialText special, TokenizerScratch& scratch,
-                      std::vector<TokenId>& ids) const = 0;
+  // the other are not those of both as one: texts are cut where documents are. kInvalidArgument: the tokenizer's own
+  // expressions take too long on it; what was appended is then not the text's.
+  virtual Status encode(std::string_view text, SpecialText special, TokenizerScratch& scratch,
+                        std::vector<TokenId>& ids) const = 0;
   // Appends the bytes of these tokens; a special token is its name. decode(encode(text)) is text, but where the
   // tokenizer changes text before (Qwen: normal form C; SentencePiece). kInvalidArgument, and nothing appended, when
   // one is no token.

@@ -3,6 +3,8 @@
 
 #include <QtTest>
 
+#include <nlohmann/json.hpp>
+
 #include "tests/app/cli_run.h"
 
 using namespace atl;
@@ -50,6 +52,7 @@ class TokenizeCommandTest : public QObject {
   void what_it_prints_it_reads();
   void standard_input_is_read_without_a_file();
   void special_tokens_are_text_unless_asked_for();
+  void text_that_takes_the_tokenizer_too_long_is_refused();
   void what_cannot_be_read_is_named_data();
   void what_cannot_be_read_is_named();
 };
@@ -102,6 +105,31 @@ void TokenizeCommandTest::special_tokens_are_text_unless_asked_for() {
 
   QCOMPARE(atoll({"tokenize", "--tokenizer", kTokenizer, "--special", text}).out, std::string("2049\n"));
   QVERIFY(!contains(atoll({"tokenize", "--tokenizer", kTokenizer, text}).out, "2049"));
+}
+
+void TokenizeCommandTest::text_that_takes_the_tokenizer_too_long_is_refused() {
+  CliRun atoll;
+  auto whole = nlohmann::json::parse(std::ifstream(kTokenizer));
+  whole["normalizer"] = {{"type", "Replace"}, {"pattern", {{"Regex", "(?:a+)+(?:a+)+c|b"}}}, {"content", "b"}};
+  const std::string tokenizer = write(atoll, "tokenizer.json", whole.dump());
+  const std::string text = write(atoll, "text.txt", std::string(200, 'a'));
+  std::string lines;
+  for (int i = 0; i < 1000; ++i) lines += "A line like others, with number " + std::to_string(i) + ".\n";
+  const std::string corpus = write(atoll, "corpus.txt", lines + std::string(200, 'a') + "\n" + lines);
+
+  const CliOutcome printed = atoll({"tokenize", "--tokenizer", tokenizer, text});
+  const auto prepare = [&](const std::string& by) {
+    return atoll({"data", "prepare", corpus, "--tokenizer", by, "-o", atoll.path("data").string(), "--threads", "1"});
+  };
+  const CliOutcome prepared = prepare(tokenizer), by_another = prepare(kTokenizer);
+
+  QCOMPARE(printed.exit_code, 2);
+  QCOMPARE(printed.out, std::string());
+  QVERIFY2(contains(printed.err, "takes too long from byte 0 of a text on"), printed.err.c_str());
+  QCOMPARE(prepared.exit_code, 2);
+  QVERIFY2(contains(prepared.err, "corpus.txt, document ") && contains(prepared.err, "takes too long from byte "),
+           prepared.err.c_str());
+  QVERIFY2(by_another.exit_code == 0, by_another.err.c_str());  // nothing is left of it
 }
 
 void TokenizeCommandTest::what_cannot_be_read_is_named_data() {

@@ -28,7 +28,7 @@ void check(std::string_view content, std::optional<SplitPattern> pattern) {
   const auto scratch = tokenizer.make_scratch();
   for (const SpecialText special : {SpecialText::kIsText, SpecialText::kIsToken}) {
     std::vector<TokenId> ids;
-    tokenizer.encode(kText, special, *scratch, ids);
+    if (!tokenizer.encode(kText, special, *scratch, ids).ok()) continue;  // its own expressions take too long
     for (const TokenId id : ids) ATOLL_FUZZ_CHECK(id < tokenizer.facts().vocab_size);
     std::string bytes;
     ATOLL_FUZZ_CHECK(tokenizer.decode(ids, bytes).ok());

@@ -92,7 +92,7 @@ void check(const Fixture& fixture, SplitPattern pattern, const Tokenizer& tokeni
   const auto scratch = tokenizer.make_scratch();
   for (int round = 0; round < 2; ++round) {
     std::vector<TokenId> ids;
-    tokenizer.encode(text, SpecialText::kIsText, *scratch, ids);
+    ATOLL_FUZZ_CHECK(tokenizer.encode(text, SpecialText::kIsText, *scratch, ids).ok());
     ATOLL_FUZZ_CHECK(ids == expected);
     std::string bytes;
     ATOLL_FUZZ_CHECK(tokenizer.decode(ids, bytes).ok() && bytes == text);

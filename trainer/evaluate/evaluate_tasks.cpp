@@ -20,7 +20,8 @@ Result<TokenTask> tokenise_task(const Task& task, ModelText& text, std::int64_t 
   for (std::size_t i = 0; i < task.documents.size(); ++i) {
     const TaskDocument& document = task.documents[i];
     if (task.kind == TaskKind::kRolling) {
-      std::vector<TokenPair> windows = rolling_windows(text, document.continuations.front(), max_length);
+      ATOLL_ASSIGN_OR_RETURN(std::vector<TokenPair> windows,
+                             rolling_windows(text, document.continuations.front(), max_length));
       if (windows.empty()) return in_document(i, {ErrorCode::kInvalidArgument, "the tokenizer makes no token of it"});
       for (TokenPair& window : windows) add(i, std::move(window));
       continue;

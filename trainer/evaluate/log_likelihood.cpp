@@ -75,14 +75,14 @@ Result<TokenPair> encode_pair(ModelText& text, std::string_view context, std::st
   const std::string whole = std::string(context) + std::string(continuation);
   TokenPair pair;
   if (kept == 0) {
-    pair.continuation = text.encode_plain(whole);
+    ATOLL_ASSIGN_OR_RETURN(pair.continuation, text.encode_plain(whole));
     pair.context = {text.prefix()};
     if (!pair.continuation.empty() && pair.continuation.front() == text.prefix()) {
       pair.continuation.erase(pair.continuation.begin());
     }
   } else {
-    pair.context = text.encode(context.substr(0, kept));
-    const Tokens all = text.encode(whole);
+    ATOLL_ASSIGN_OR_RETURN(pair.context, text.encode(context.substr(0, kept)));
+    ATOLL_ASSIGN_OR_RETURN(const Tokens all, text.encode(whole));
     pair.continuation.assign(all.begin() + static_cast<std::ptrdiff_t>(std::min(pair.context.size(), all.size())),
                              all.end());
   }
@@ -90,8 +90,8 @@ Result<TokenPair> encode_pair(ModelText& text, std::string_view context, std::st
   return Error{ErrorCode::kInvalidArgument, "a continuation adds no token to its context"};
 }
 
-std::vector<TokenPair> rolling_windows(ModelText& text, std::string_view whole, std::int64_t max_length) {
-  const Tokens tokens = text.encode(whole);
+Result<std::vector<TokenPair>> rolling_windows(ModelText& text, std::string_view whole, std::int64_t max_length) {
+  ATOLL_ASSIGN_OR_RETURN(const Tokens tokens, text.encode(whole));
   const auto most = static_cast<std::ptrdiff_t>(max_length);
   std::vector<TokenPair> windows;
   for (std::ptrdiff_t first = 0; first < std::ssize(tokens); first += most) {

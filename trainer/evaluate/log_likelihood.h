@@ -27,7 +27,7 @@ Result<TokenPair> encode_pair(ModelText& text, std::string_view context, std::st
 
 // A text in windows of `max_length` tokens, of which each token is predicted once: the first after the prefix token,
 // each later one after the token before it, the last window reaching back as far as it may.
-std::vector<TokenPair> rolling_windows(ModelText& text, std::string_view whole, std::int64_t max_length);
+Result<std::vector<TokenPair>> rolling_windows(ModelText& text, std::string_view whole, std::int64_t max_length);
 
 struct LogLikelihood {
   double sum = 0;       // over the continuation's tokens, natural logarithm

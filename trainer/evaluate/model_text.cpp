@@ -33,25 +33,27 @@ Result<ModelText> ModelText::make(std::unique_ptr<Tokenizer> tokenizer, std::int
 
 bool ModelText::ends_text(std::int32_t token) const { return std::ranges::find(ends_, token) != ends_.end(); }
 
-std::vector<std::int32_t> ModelText::encode_plain(std::string_view text) {
+Result<std::vector<std::int32_t>> ModelText::encode_plain(std::string_view text) {
   std::vector<TokenId> ids;
-  tokenizer_->encode(text, SpecialText::kIsToken, *scratch_, ids);
-  return {ids.begin(), ids.end()};
+  ATOLL_RETURN_IF_ERROR(tokenizer_->encode(text, SpecialText::kIsToken, *scratch_, ids));
+  return std::vector<std::int32_t>(ids.begin(), ids.end());
 }
 
-std::vector<std::int32_t> ModelText::encode_after(std::int32_t first, std::string_view text) {
-  std::vector<std::int32_t> tokens = encode_plain(text);
+Result<std::vector<std::int32_t>> ModelText::encode_after(std::int32_t first, std::string_view text) {
+  ATOLL_ASSIGN_OR_RETURN(std::vector<std::int32_t> tokens, encode_plain(text));
   if (tokens.empty() || tokens.front() != first) tokens.insert(tokens.begin(), first);
   return tokens;
 }
 
-std::vector<std::int32_t> ModelText::encode(std::string_view text) {
+Result<std::vector<std::int32_t>> ModelText::encode(std::string_view text) {
   const TokenizerFacts& facts = tokenizer_->facts();
   if (!facts.begins_with_token || !facts.begin_of_text) return encode_plain(text);
   return encode_after(static_cast<std::int32_t>(*facts.begin_of_text), text);
 }
 
-std::vector<std::int32_t> ModelText::encode_prompt(std::string_view text) { return encode_after(prefix_, text); }
+Result<std::vector<std::int32_t>> ModelText::encode_prompt(std::string_view text) {
+  return encode_after(prefix_, text);
+}
 
 std::string ModelText::decode(std::int32_t token) const {
   return token < 0 ? std::string() : tokenizer_->within_text(static_cast<TokenId>(token));

@@ -31,19 +31,20 @@ class ModelText {
   const std::string& kind() const { return tokenizer_->facts().kind; }
 
   // Text that spells a special token is that token, as in transformers: who asks a model writes its templates, too.
+  // kInvalidArgument as Tokenizer::encode.
 
   // With the begin of text where the tokenizer's file asks for one (transformers: add_special_tokens), and the text
   // does not begin with it itself.
-  std::vector<std::int32_t> encode(std::string_view text);
+  Result<std::vector<std::int32_t>> encode(std::string_view text);
   // With the prefix, unless the text begins with it itself.
-  std::vector<std::int32_t> encode_prompt(std::string_view text);
-  std::vector<std::int32_t> encode_plain(std::string_view text);
+  Result<std::vector<std::int32_t>> encode_prompt(std::string_view text);
+  Result<std::vector<std::int32_t>> encode_plain(std::string_view text);
   // The token's bytes, perhaps a part of a character; nothing for special tokens.
   std::string decode(std::int32_t token) const;
 
  private:
   explicit ModelText(std::unique_ptr<Tokenizer> tokenizer);
-  std::vector<std::int32_t> encode_after(std::int32_t first, std::string_view text);
+  Result<std::vector<std::int32_t>> encode_after(std::int32_t first, std::string_view text);
 
   std::unique_ptr<Tokenizer> tokenizer_;
   std::unique_ptr<TokenizerScratch> scratch_;

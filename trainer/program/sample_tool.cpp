@@ -124,7 +124,9 @@ Status sample_model(const SampleCommand& command) {
   ATOLL_ASSIGN_OR_RETURN(ModelText text, load_model_text(model, command.inference));
   std::vector<std::vector<std::int32_t>> tokens;
   // A text begins after what the model saw before each document.
-  for (const std::string& prompt : prompts) tokens.push_back(text.encode_prompt(prompt));
+  for (const std::string& prompt : prompts) {
+    ATOLL_ASSIGN_OR_RETURN(tokens.emplace_back(), text.encode_prompt(prompt));
+  }
   const std::int64_t capacity = needed_capacity(tokens, command.tokens, model.reader.config().max_position_embeddings);
   ATOLL_ASSIGN_OR_RETURN(const auto engine, load_inference(model, command.inference, std::ssize(prompts), capacity));
   Printer printer(prompts, command.json);

@@ -33,7 +33,8 @@ std::string chat_tokenizer_file(const json& patch = golden().at("patch")) {
 
 std::vector<TokenId> tokens_of(const Tokenizer& tokenizer, const std::vector<ChatMessage>& chat) {
   std::vector<TokenId> ids;
-  append_chat(chat, llama3_chat_tokens(tokenizer).value(), tokenizer, *tokenizer.make_scratch(), ids);
+  const ChatTokens special = llama3_chat_tokens(tokenizer).value();
+  if (!append_chat(chat, special, tokenizer, *tokenizer.make_scratch(), ids).ok()) qFatal("no tokens");
   return ids;
 }
 
@@ -161,6 +162,8 @@ void ChatTest::what_is_not_understood_is_refused_by_name_data() {
   row("images", R"("images": ["a.png"],)", "", "'images'");
   row("documents", R"("documents": [{"text": "x"}],)", "", "'documents'");
   row("a template", R"("chat_template": "{{ x }}",)", "", "'chat_template'");
+  row("a bad example", R"("label": false,)", "", "'label' is not understood");
+  row("another answer, a worse one", R"("rejected_response": "no",)", "", "'rejected_response'");
   row("another mask", R"("mask": "Assistant",)", "", "'mask'");
   row("another list", R"("conversations": [{"from": "gpt", "value": "x"}],)", "", "'messages' and conversations");
   row("tool calls", "", R"("tool_calls": [{"id": "1"}],)", "'messages[0].tool_calls' is not understood");

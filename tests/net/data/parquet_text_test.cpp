@@ -188,11 +188,13 @@ void ParquetTextTest::a_parquet_reader_that_ends_is_an_error_data() {
   QTest::addColumn<QString>("says");
   QTest::addColumn<int>("code");
   const int corrupt = static_cast<int>(ErrorCode::kCorrupt), io = static_cast<int>(ErrorCode::kIo),
-            wrong = static_cast<int>(ErrorCode::kInvalidArgument);
+            wrong = static_cast<int>(ErrorCode::kInvalidArgument), not_found = static_cast<int>(ErrorCode::kNotFound);
   QTest::newRow("aborts") << "printf '\\003\\000\\000\\000abc'; kill -ABRT $$"
                           << "cannot be read behind row 1: Apache Arrow ended with signal 6" << corrupt;
   QTest::newRow("crashes at once") << "kill -SEGV $$"
                                    << "behind row 0: Apache Arrow ended with signal 11" << corrupt;
+  QTest::newRow("is not loaded") << "exit 127"
+                                << "cannot be started, for a library that it needs is missing" << not_found;
   QTest::newRow("is killed") << "kill -KILL $$"
                              << "was killed behind row 0, as the system does where memory is short" << io;
   QTest::newRow("ends in the middle") << "printf '\\377\\000'"

@@ -1,4 +1,5 @@
 // What `atoll data prepare` takes for text, and what it refuses or leaves out, and says.
+#include <zdict.h>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -97,6 +98,7 @@ class PrepareInputsTest : public QObject {
  private Q_SLOTS:
   void whatever_zstd_and_gzip_write_is_read_data();
   void whatever_zstd_and_gzip_write_is_read();
+  void zstd_with_a_dictionary_is_refused_as_that();
   void compressed_text_that_is_cut_anywhere_is_refused();
   void what_others_compress_or_pack_is_refused_by_name_data();
   void what_others_compress_or_pack_is_refused_by_name();
@@ -153,6 +155,23 @@ void PrepareInputsTest::whatever_zstd_and_gzip_write_is_read() {
 
   QVERIFY2(compressed.ok(), said(compressed).c_str());
   QCOMPARE(shards_of(compressed), shards_of(plain));
+}
+
+void PrepareInputsTest::zstd_with_a_dictionary_is_refused_as_that() {
+  const std::unique_ptr<ZSTD_CCtx, decltype(&ZSTD_freeCCtx)> context(ZSTD_createCCtx(), ZSTD_freeCCtx);
+  const std::string samples = text_of(100'000), text = text_of(50'000);
+  std::string dictionary(4'000, '\0');
+  const std::vector<std::size_t> sizes(100, 1'000);
+  dictionary.resize(ZDICT_trainFromBuffer(dictionary.data(), dictionary.size(), samples.data(), sizes.data(), 100));
+  std::string compressed(ZSTD_compressBound(text.size()), '\0');
+  compressed.resize(ZSTD_compress_usingDict(context.get(), compressed.data(), compressed.size(), text.data(),
+                                            text.size(), dictionary.data(), dictionary.size(), 3));
+  write(path("in.txt.zst"), compressed);
+
+  const auto made = prepare({path("in.txt.zst")});
+
+  QVERIFY2(is_there(said(made), "it was compressed with a dictionary"), said(made).c_str());
+  QCOMPARE(made.error().code, ErrorCode::kInvalidArgument);
 }
 
 void PrepareInputsTest::compressed_text_that_is_cut_anywhere_is_refused() {
@@ -270,6 +289,7 @@ void PrepareInputsTest::text_in_a_named_encoding_gives_the_tokens_of_utf8_data()
   row("UTF-16LE", "in.txt", utf16(units, false), utf8);
   row("utf-16", "in.jsonl", "\xff\xfe" + utf16(wide(lines), false), lines);
   row("utf-8", "in.txt", utf8, utf8);
+  row("UTF-8-SIG", "in.txt", "\xef\xbb\xbf" + utf8, utf8);
 }
 
 void PrepareInputsTest::text_in_a_named_encoding_gives_the_tokens_of_utf8() {
@@ -433,7 +453,9 @@ void PrepareInputsTest::a_directory_gives_what_is_meant_and_says_what_it_leaves_
   const char* const taken[] = {"A.TXT",       "b.JSONL",      "c.jsonl.zstd",  "d.json.gz",
                                "e.ndjson.GZ", "f.jsonl.gzip", "g.txt.bgz",     "h.Parquet",
                                "i.bin",       "linked.jsonl", "sub/j.jsonl.gz"};
-  const std::pair<const char*, const char*> left_out[] = {{"a.json", "more often about data"},
+  const std::pair<const char*, const char*> left_out[] = {{"._A.txt", "it is hidden"},
+                                                          {".cache", "it is hidden"},
+                                                          {"a.json", "more often about data"},
                                                           {"b.jsonl.xz", ".xz is not read"},
                                                           {"c.txt.bz2", ".bz2 is not read"},
                                                           {"d.md", "name is no text's"},
@@ -443,8 +465,10 @@ void PrepareInputsTest::a_directory_gives_what_is_meant_and_says_what_it_leaves_
   for (const char* name : taken) write(in / name, "");
   write(in / "i.idx", "");
   for (const auto& [name, why] : left_out) {
-    if (std::string(name) != "f.txt" && std::string(name) != "sub/link") write(in / name, "");
+    const std::string other = name;
+    if (other != "f.txt" && other != "sub/link" && other != ".cache") write(in / name, "");
   }
+  write(in / ".cache/k.jsonl", "");
   write(path("elsewhere.jsonl"), "");
   std::filesystem::remove(in / "linked.jsonl");
   std::filesystem::create_symlink(path("elsewhere.jsonl"), in / "linked.jsonl");
@@ -464,6 +488,10 @@ void PrepareInputsTest::a_directory_gives_what_is_meant_and_says_what_it_leaves_
     QCOMPARE(found->left_out[i].path, in / left_out[i].first);
     QVERIFY2(is_there(found->left_out[i].why, left_out[i].second), found->left_out[i].why.c_str());
   }
+  // What is named itself is read, whatever it is called.
+  QCOMPARE(find_text({in / ".cache", in / "._A.txt"})->files.size(), 2u);
+  const auto nowhere = find_text({in / "f.txt"});
+  QVERIFY2(is_there(nowhere.error().message, "nowhere.txt, which does not exist"), nowhere.error().message.c_str());
   // Where nothing is left, what is there is named.
   write(path("others/x.jsonl.xz"), "");
   const auto none = find_text({path("others")});

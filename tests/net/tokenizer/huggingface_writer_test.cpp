@@ -29,7 +29,7 @@ std::unique_ptr<Tokenizer> tokenizer_of(std::string_view content, std::optional<
 
 std::vector<TokenId> ids_of(const Tokenizer& tokenizer, std::string_view text) {
   std::vector<TokenId> ids;
-  tokenizer.encode(text, SpecialText::kIsToken, *tokenizer.make_scratch(), ids);
+  if (!tokenizer.encode(text, SpecialText::kIsToken, *tokenizer.make_scratch(), ids).ok()) ids.clear();
   return ids;
 }
 

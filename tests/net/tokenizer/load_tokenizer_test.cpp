@@ -123,7 +123,7 @@ void LoadTokenizerTest::malformed_vocabularies_are_refused_data() {
   const auto row = [](const char* patch, const char* words) {
     QTest::newRow(patch) << QString(patch) << QString(words);
   };
-  row(R"({"model": null})", "it has no model");
+  row(R"({"model": null})", "it has no model, so it is no tokenizer.json");
   row(R"({"model": {"vocab": []}})", "model.vocab is no object");
   row(R"({"model": {"vocab": {"a": null}}})", "has a token, or makes one, that is not in model.vocab");
   row(R"({"model": {"vocab": {"a": null}, "merges": [], "unk_token": "<none>"}})",

@@ -42,7 +42,8 @@ std::vector<TokenId> encode(const Tokenizer& tokenizer, std::string_view text,
                             SpecialText special = SpecialText::kIsText) {
   std::vector<TokenId> ids;
   const auto scratch = tokenizer.make_scratch();
-  tokenizer.encode(text, special, *scratch, ids);
+  const Status status = tokenizer.encode(text, special, *scratch, ids);
+  if (!status.ok()) qFatal("%s", status.error().message.c_str());
   return ids;
 }
 
@@ -103,6 +104,9 @@ class TokenizerTest : public QObject {
   void every_family_has_the_tokens_of_huggingface_data();
   void every_family_has_the_tokens_of_huggingface();
   void of_merges_of_the_same_two_the_last_counts();
+  void white_space_that_a_token_takes_is_looked_through();
+  void text_of_white_space_alone_is_stripped_only_where_asked();
+  void text_that_takes_an_expression_too_long_is_refused();
   void tokens_are_those_of_tiktoken();
   void any_bytes_come_back();
   void text_in_normal_form_comes_back();
@@ -165,6 +169,61 @@ void TokenizerTest::of_merges_of_the_same_two_the_last_counts() {
   };
   const auto once = with_merges({"i n", "a n"}), twice = with_merges({"a n", "i n", "a n"});
   for (const char* const text : {"ian", "ain", "an in", "inan"}) QCOMPARE(encode(*twice, text), encode(*once, text));
+}
+
+// As HuggingFace's tokenizers have it, whose ids these are.
+void TokenizerTest::white_space_that_a_token_takes_is_looked_through() {
+  const auto added = [](const char* content, TokenId id, bool takes_left, bool takes_right, bool special) {
+    return json{{"content", content},   {"id", id}, {"special", special}, {"normalized", false}, {"lstrip", takes_left},
+                {"rstrip", takes_right}};
+  };
+  const auto tokenizer = patched({{"added_tokens",
+                                   {added("<end>", 2048, false, true, true), added("\n", 2049, false, false, true),
+                                    added("<x>\t", 2050, true, false, true), added("\t", 2051, true, true, false)}}});
+  const TokenId space = encode(*tokenizer, " ").front(), a = encode(*tokenizer, "a").front();
+  using Ids = std::vector<TokenId>;
+
+  QCOMPARE(encode(*tokenizer, "<end> \n\na", SpecialText::kIsToken), (Ids{2048, 2049, 2049, a}));
+  QCOMPARE(encode(*tokenizer, "<end>\n  a", SpecialText::kIsToken),
+           (Ids{2048, 2049, space, encode(*tokenizer, " a").front()}));
+  QCOMPARE(encode(*tokenizer, "a \t \t a", SpecialText::kIsToken), (Ids{a, 2051, a}));  // the second has nothing left
+  // Within a special token that is text no other is looked for.
+  const Ids text = encode(*tokenizer, "<x>\t");
+  QVERIFY(std::ranges::find(text, 2051u) == text.end());
+}
+
+void TokenizerTest::text_of_white_space_alone_is_stripped_only_where_asked() {
+  const auto ids = [](bool left, bool right) {
+    return encode(*patched({{"normalizer", {{"type", "Strip"}, {"strip_left", left}, {"strip_right", right}}}}), " \n");
+  };
+  QCOMPARE(ids(false, false), encode(*patched(json::object()), " \n"));
+  QVERIFY(ids(true, false).empty());
+  QVERIFY(ids(false, true).empty());
+}
+
+void TokenizerTest::text_that_takes_an_expression_too_long_is_refused() {
+  const json evil = {{"type", "Split"}, {"pattern", {{"Regex", "(?:a+)+(?:a+)+c|b"}}}, {"behavior", "Isolated"}};
+  const json replaced = {{"type", "Replace"}, {"pattern", evil["pattern"]}, {"content", "b"}};
+  const json bytes = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}};
+  const json row = {{"type", "Sequence"}, {"pretokenizers", {evil, bytes}}};
+  const std::string text = "b " + std::string(200, 'a') + "b";
+  for (const json& patch : {json{{"pre_tokenizer", row}}, json{{"normalizer", replaced}}}) {
+    const auto tokenizer = patched(patch);
+    std::vector<TokenId> ids;
+
+    const Status status = tokenizer->encode(text, SpecialText::kIsText, *tokenizer->make_scratch(), ids);
+
+    QVERIFY(!status.ok());
+    QVERIFY2(status.error().message.find("takes too long from byte 1 of a text on") != std::string::npos,
+             status.error().message.c_str());
+    QVERIFY(!encode(*tokenizer, "b ab").empty());
+  }
+  json whole = json::parse(golden("tokenizer.json"));
+  whole.merge_patch(
+      {{"normalizer", replaced}, {"added_tokens", {{{"content", text}, {"id", 2048}, {"normalized", true}}}}});
+  const auto refused = read_tokenizer(whole.dump(), std::nullopt);
+  QVERIFY(!refused.ok());
+  QVERIFY2(refused.error().message.find("the added token") != std::string::npos, refused.error().message.c_str());
 }
 
 void TokenizerTest::tokens_are_those_of_tiktoken() {
@@ -258,7 +317,7 @@ void TokenizerTest::a_scratch_remembers_nothing_wrong() {
       for (int i = 0; i < static_cast<int>(random() % 12); ++i) text += static_cast<char>('a' + random() % 26);
     }
     std::vector<TokenId> ids;
-    tokenizer->encode(text, SpecialText::kIsText, *kept, ids);
+    QVERIFY(tokenizer->encode(text, SpecialText::kIsText, *kept, ids).ok());
     QVERIFY(ids == encode(*tokenizer, text));
     QVERIFY(decode(*tokenizer, ids) == text);
   }

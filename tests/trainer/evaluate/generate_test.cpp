@@ -246,7 +246,9 @@ void GenerateTest::a_text_ends_with_the_message_of_a_chat() {
    public:
     explicit ChatTokenizer(TokenizerFacts facts) : Tokenizer(std::move(facts)) {}
     std::unique_ptr<TokenizerScratch> make_scratch() const override { return std::make_unique<TokenizerScratch>(); }
-    void encode(std::string_view, SpecialText, TokenizerScratch&, std::vector<TokenId>&) const override {}
+    Status encode(std::string_view, SpecialText, TokenizerScratch&, std::vector<TokenId>&) const override {
+      return ok_status();
+    }
     Status decode(std::span<const TokenId>, std::string&) const override { return ok_status(); }
   };
   TokenizerFacts facts;
