@@ -9,6 +9,7 @@
 #include "app/cli/command.h"
 #include "app/cli/demo/live_display.h"
 #include "app/cli/hub_status_view.h"
+#include "app/cli/start_again.h"
 #include "app/cli/text.h"
 #include "net/control/control_client.h"
 #include "net/control/home.h"
@@ -34,11 +35,7 @@ Result<nlohmann::json> ask_hub_state(const std::filesystem::path& directory) {
                  fmt::format("{} holds no hub; make one with: atoll hub init", directory.string())};
   }
   const auto client = ControlClient::connect(home.control_socket(), answer_deadline());
-  if (!client.ok()) {
-    if (client.error().code != ErrorCode::kNotRunning) return client.error();
-    return Error{ErrorCode::kNotRunning,
-                 fmt::format("the hub in {} does not serve; start it with: atoll hub serve", directory.string())};
-  }
+  if (!client.ok()) return client.error().code == ErrorCode::kNotRunning ? hub_does_not_serve(home) : client.error();
   return (*client)->call(method::StateGet::kName, nlohmann::json::object(), answer_deadline());
 }
 
