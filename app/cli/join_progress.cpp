@@ -139,10 +139,15 @@ void JoinProgress::show_trouble(const IslandState& state) {
 void JoinProgress::show_end(const NodeState& state) {
   const auto& exit = state.agent.last_exit;
   if (!exit || !state.agent.restart_in_seconds || exit->time == std::exchange(ended_at_, exit->time)) return;
-  const std::string why = exit->text.empty() ? "" : ": " + printable(exit->text);  // told to end, it says nothing
-  print(console_.styled(fmt::format("the trainer ended{}; it is started again in {}", why,
-                                    format_duration(*state.agent.restart_in_seconds)),
-                        Style::kWarning));
+  constexpr std::string_view kEnded = "the trainer ended";
+  std::string why = printable(exit->text);  // told to end, it says nothing
+  if (why.starts_with(kEnded))
+    why.erase(0, kEnded.size());
+  else if (!why.empty())
+    why.insert(0, ": ");
+  print(console_.styled(
+      fmt::format("{}{}; it is started again in {}", kEnded, why, format_duration(*state.agent.restart_in_seconds)),
+      Style::kWarning));
 }
 
 // Between two rounds everybody waits for a moment. What is amiss has a line of its own.

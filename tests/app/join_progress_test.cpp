@@ -167,13 +167,17 @@ void JoinProgressTest::what_ended_a_trainer_that_is_started_again_is_said_once_e
   state["agent"]["last_exit"]["text"] = "";  // told to end
   state["agent"]["last_exit"]["unix_seconds"] = 250;
   screen.hear("state.changed", state);
+  state["agent"]["last_exit"]["text"] = "the trainer ended with status 127: a library is missing";
+  state["agent"]["last_exit"]["unix_seconds"] = 275;
+  screen.hear("state.changed", state);
   state["agent"].erase("restart_in_seconds");  // given up: this command's own error says why
   state["agent"]["last_exit"]["unix_seconds"] = 300;
   screen.hear("state.changed", state);
 
   const QString line = "the trainer ended: can't allocate memory; it is started again in 2.0 s";
   const QString told = "the trainer ended; it is started again in 2.0 s";
-  QCOMPARE(screen.lines(), QStringList({line, line, told}));
+  const QString status = "the trainer ended with status 127: a library is missing; it is started again in 2.0 s";
+  QCOMPARE(screen.lines(), QStringList({line, line, told, status}));
 }
 
 void JoinProgressTest::a_hub_that_does_not_answer_is_said_once_and_so_is_its_return() {
