@@ -51,7 +51,7 @@ void add_evaluations(const HubState& state, std::ostream& out) {
 
 }  // namespace
 
-std::vector<std::string> hub_status_lines(const HubState& state, const Console& console) {
+std::vector<std::string> hub_status_lines(const HubState& state, const std::string& store, const Console& console) {
   std::ostringstream out;
   const std::string round = state.finished              ? "finished"
                             : state.standstill          ? "stands still"
@@ -90,6 +90,10 @@ std::vector<std::string> hub_status_lines(const HubState& state, const Console& 
   }
   if (state.uploaded_outer_step) {
     out << fmt::format("the state {} is in the object store\n", after_round(*state.uploaded_outer_step));
+  } else if (!store.empty()) {
+    out << fmt::format(
+        "no state is in {} yet: an island writes there whose owner gave it store.bucket and credentials\n",
+        printable(store));
   }
   if (state.decay) {
     out << fmt::format("the learning rate falls to {} from round {} on, over {} ({})\n",
