@@ -101,6 +101,8 @@ class HubStatusTest : public QObject {
     state.rounds.resize(2);
     for (HubState::Round& round : state.rounds) round.seconds = 12;
     const CliOutcome half = status_of(state);
+    state.outer_step = 500;
+    const CliOutcome ends = status_of(state);
     state.finished = true;
     const CliOutcome over = status_of(state);
 
@@ -108,6 +110,9 @@ class HubStatusTest : public QObject {
                       "4,000,000 tokens trained in 1h16m of rounds  loss 2.500  100 rounds to go, about "
                       "20m00s\n"),
              half.out.c_str());
+    QVERIFY2(contains(ends.out, "500 rounds committed  ends: what it came to is validated and published\n") &&
+                 !contains(ends.out, "to go"),
+             ends.out.c_str());
     QVERIFY2(contains(over.out, "of rounds  loss 2.500\n"), over.out.c_str());
   }
 
