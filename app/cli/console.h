@@ -24,6 +24,8 @@ struct Console {
   int columns = 80;
   StandardOutput* output = nullptr;  // behind `out`; null: a test looks at it
 
+  // The stream that a person sees, of the two; null: neither.
+  std::ostream* screen() const { return out_is_terminal ? &out : err_is_terminal ? &err : nullptr; }
   // `text`, with the terminal's codes around it when there is colour.
   std::string styled(std::string_view text, Style style) const;
   // For who writes there by another way than `out`: takes the error of what was lost.

@@ -9,11 +9,13 @@
 #include "app/cli/command.h"
 #include "app/cli/demo/live_display.h"
 #include "app/cli/hub_status_view.h"
+#include "app/cli/start_again.h"
 #include "app/cli/text.h"
 #include "net/control/control_client.h"
 #include "net/control/home.h"
 #include "net/control/hub_state.h"
 #include "net/control/methods.h"
+#include "net/hub/hub_home.h"
 
 namespace atl {
 namespace {
@@ -34,21 +36,23 @@ Result<nlohmann::json> ask_hub_state(const std::filesystem::path& directory) {
                  fmt::format("{} holds no hub; make one with: atoll hub init", directory.string())};
   }
   const auto client = ControlClient::connect(home.control_socket(), answer_deadline());
-  if (!client.ok()) {
-    if (client.error().code != ErrorCode::kNotRunning) return client.error();
-    return Error{ErrorCode::kNotRunning,
-                 fmt::format("the hub in {} does not serve; start it with: atoll hub serve", directory.string())};
-  }
+  if (!client.ok()) return client.error().code == ErrorCode::kNotRunning ? hub_does_not_serve(home) : client.error();
   return (*client)->call(method::StateGet::kName, nlohmann::json::object(), answer_deadline());
 }
 
-Status print_hub(const nlohmann::json& json, bool as_json, Console& console) {
+// Where the run's states are to be published; empty: nowhere.
+std::string store_of(const std::filesystem::path& directory) {
+  const auto run = load_run(HubHome{directory});
+  return run.ok() ? run->upload_store : std::string();
+}
+
+Status print_hub(const nlohmann::json& json, const std::string& store, bool as_json, Console& console) {
   ATOLL_ASSIGN_OR_RETURN(const HubState state, HubState::from_json(json));
   if (as_json) {
     console.out << json.dump() << std::endl;
     return ok_status();
   }
-  for (const std::string& line : hub_status_lines(state, console)) console.out << line << '\n';
+  for (const std::string& line : hub_status_lines(state, store, console)) console.out << line << '\n';
   console.out << std::flush;
   return ok_status();
 }
@@ -56,12 +60,12 @@ Status print_hub(const nlohmann::json& json, bool as_json, Console& console) {
 Status show_hub(const HubStatusRequest& command, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const auto directory, hub_home_or_default(command.home));
   ATOLL_ASSIGN_OR_RETURN(const nlohmann::json json, ask_hub_state(directory));
-  return print_hub(json, command.json, context.console);
+  return print_hub(json, store_of(directory), command.json, context.console);
 }
 
-Status draw(const nlohmann::json& json, LiveDisplay& display, const Console& console) {
+Status draw(const nlohmann::json& json, const std::string& store, LiveDisplay& display, const Console& console) {
   ATOLL_ASSIGN_OR_RETURN(const HubState state, HubState::from_json(json));
-  std::vector<std::string> lines = hub_status_lines(state, console);
+  std::vector<std::string> lines = hub_status_lines(state, store, console);
   const auto most = static_cast<std::size_t>(display.begin_frame());
   if (lines.size() > most) lines.resize(most);
   display.draw(lines);
@@ -71,6 +75,7 @@ Status draw(const nlohmann::json& json, LiveDisplay& display, const Console& con
 // Until Ctrl-C. A hub that cannot be asked at first is an error; later it may come back.
 Status watch_hub(const HubStatusRequest& command, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const auto directory, hub_home_or_default(command.home));
+  const std::string store = store_of(directory);
   Console& console = context.console;
   std::optional<LiveDisplay> display;
   for (int look = 0; !context.interrupt.raised() && console.out.good(); ++look) {
@@ -85,9 +90,9 @@ Status watch_hub(const HubStatusRequest& command, CommandContext& context) {
         console.err << printable(json.error().message) << std::endl;
       }
     } else if (display) {
-      ATOLL_RETURN_IF_ERROR(draw(*json, *display, console));
+      ATOLL_RETURN_IF_ERROR(draw(*json, store, *display, console));
     } else if (is_due) {
-      ATOLL_RETURN_IF_ERROR(print_hub(*json, command.json, console));
+      ATOLL_RETURN_IF_ERROR(print_hub(*json, store, command.json, console));
     }
     pollfd wake{context.interrupt.fd(), POLLIN, 0};
     ::poll(&wake, 1, static_cast<int>(std::chrono::milliseconds(kHubRedraw).count()));

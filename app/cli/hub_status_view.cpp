@@ -18,6 +18,9 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
+// All its rounds are committed; their last state may still be looked at, or on its way to the store.
+bool has_done_all_rounds(const HubState& state) { return state.max_rounds > 0 && state.outer_step >= state.max_rounds; }
+
 // What all rounds came to, and how long the rest takes; empty: none is committed.
 std::string totals_text(const HubState& state) {
   if (state.past.empty()) return {};
@@ -25,9 +28,8 @@ std::string totals_text(const HubState& state) {
       fmt::format("{} tokens trained in {} of rounds", format_count(state.tokens()), format_duration(state.seconds()));
   if (state.past.back().mean_loss_nats > 0)
     text += fmt::format("  loss {}", format_loss(state.past.back().mean_loss_nats));
-  if (state.max_rounds == 0 || state.finished) return text;
-  text += fmt::format("  {} to go",
-                      format_number_of(state.max_rounds - std::min(state.max_rounds, state.outer_step), "round"));
+  if (state.max_rounds == 0 || state.finished || has_done_all_rounds(state)) return text;
+  text += fmt::format("  {} to go", format_number_of(state.max_rounds - state.outer_step, "round"));
   if (const auto left = state.seconds_left()) text += fmt::format(", about {}", format_duration(*left));
   return text;
 }
@@ -51,12 +53,13 @@ void add_evaluations(const HubState& state, std::ostream& out) {
 
 }  // namespace
 
-std::vector<std::string> hub_status_lines(const HubState& state, const Console& console) {
+std::vector<std::string> hub_status_lines(const HubState& state, const std::string& store, const Console& console) {
   std::ostringstream out;
-  const std::string round = state.finished              ? "finished"
-                            : state.standstill          ? "stands still"
-                            : !state.waits_for.empty()  ? "waits for who holds the model"
-                            : !state.fetch_wait.empty() ? "waits for a fetch"
+  const std::string round = state.finished               ? "finished"
+                            : state.standstill           ? "stands still"
+                            : !state.waits_for.empty()   ? "waits for who holds the model"
+                            : !state.fetch_wait.empty()  ? "waits for a fetch"
+                            : has_done_all_rounds(state) ? "ends: what it came to is validated and published"
                             : state.round_open
                                 ? fmt::format("round {} {}", round_number(state.outer_step), word_of(state.phase))
                                 : fmt::format("waiting for {}", format_number_of(state.min_islands, "island"));
@@ -90,6 +93,10 @@ std::vector<std::string> hub_status_lines(const HubState& state, const Console& 
   }
   if (state.uploaded_outer_step) {
     out << fmt::format("the state {} is in the object store\n", after_round(*state.uploaded_outer_step));
+  } else if (!store.empty()) {
+    out << fmt::format(
+        "no state is in {} yet: an island writes there whose owner gave it store.bucket and credentials\n",
+        printable(store));
   }
   if (state.decay) {
     out << fmt::format("the learning rate falls to {} from round {} on, over {} ({})\n",

@@ -9,6 +9,7 @@
 
 namespace atl {
 
-std::vector<std::string> hub_status_lines(const HubState& state, const Console& console);
+// `store`: where the run's states are to be published; empty: nowhere.
+std::vector<std::string> hub_status_lines(const HubState& state, const std::string& store, const Console& console);
 
 }  // namespace atl

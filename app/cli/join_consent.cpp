@@ -58,8 +58,11 @@ std::string leaving_text(const JoinFile& other, const IslandHome& home) {
   const std::string left = fmt::format("This machine belongs to run {}, and leaves it for this one", name);
   std::error_code ignored;
   if (!std::filesystem::exists(home.checkpoint(), ignored)) return left + ".\n";
-  return fmt::format("{}; the model of {} stays in\n{}, and atoll export --run {} writes it.\n", left, name,
-                     printable_lines(home.checkpoint_of(other.run_id).string()), printable(other.run_id));
+  const auto usual = default_island_home();
+  const bool is_usual = usual.ok() && *usual == home.directory;
+  return fmt::format("{}; the model of {} stays in\n{}, and atoll export{} --run {} writes it.\n", left, name,
+                     printable_lines(home.checkpoint_of(other.run_id).string()),
+                     is_usual ? "" : " --home " + printable_lines(home.directory.string()), printable(other.run_id));
 }
 
 }  // namespace
@@ -78,7 +81,7 @@ Result<std::string> read_pasted_invite(Console& console, const AbortSignal& inte
   return text;
 }
 
-bool JoinConsent::asks() const { return !yes_ && context_.console.out_is_terminal && can_ask(); }
+bool JoinConsent::asks() const { return !yes_ && context_.console.screen() != nullptr && can_ask(); }
 
 Status JoinConsent::ask(const Invite& invite) {
   if (std::exchange(asked_, true)) return ok_status();
@@ -87,11 +90,12 @@ Status JoinConsent::ask(const Invite& invite) {
   if (other && !asks && !yes_) return ok_status();  // refused by what follows
   ATOLL_ASSIGN_OR_RETURN(const HubDescription hub,
                          describe_hub(invite, Deadline::after(kAskTime), &context_.interrupt));
-  std::ostream& out = context_.console.out;
+  std::ostream* screen = context_.console.screen();
+  std::ostream& out = asks ? *screen : context_.console.out;
   out << summary_of(hub, home_.island.directory);
   if (other) out << leaving_text(*other, home_.island);
   out << std::flush;
-  if (!asks && !yes_ && context_.console.out_is_terminal) {
+  if (!asks && !yes_ && screen != nullptr) {
     return Error{ErrorCode::kInvalidArgument,
                  "not joined: nobody can be asked here; say --yes if this machine shall compute for that run"};
   }

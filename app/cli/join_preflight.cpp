@@ -40,7 +40,8 @@ Status JoinPreflight::run(const JoinRequest& join) {
                              format_number_of(fails, "row"))};
   }
   if (!news || !ask_ || comes_back) return ok_status();
-  context_.console.out << "Go on? [y/N] " << std::flush;
+  std::ostream* screen = context_.console.screen();
+  (screen != nullptr ? *screen : context_.console.out) << "Go on? [y/N] " << std::flush;
   ATOLL_ASSIGN_OR_RETURN(const bool yes, said_yes(context_.interrupt));
   if (yes) return ok_status();
   return Error{ErrorCode::kAborted, "not joined, as you said"};

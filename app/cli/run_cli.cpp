@@ -43,9 +43,14 @@ constexpr const char* kHubExamples =
     "  atoll hub status\n"
     "  atoll hub backup hub.tar";
 
-// The option of `command`, or of one above it, that is nearest to what was given; empty: none is near.
-std::string nearest_option(const CLI::App* command, const std::string& given) {
-  std::string nearest;
+struct NearOption {
+  std::string name;                 // empty: none is near
+  const CLI::App* owner = nullptr;  // behind whose words it stands
+};
+
+// The option of `command`, or of one above it, that is nearest to what was given.
+NearOption nearest_option(const CLI::App* command, const std::string& given) {
+  NearOption nearest;
   std::size_t least = given.size() / 2;
   for (; command != nullptr; command = command->get_parent()) {
     for (const CLI::Option* option : command->get_options()) {
@@ -53,7 +58,7 @@ std::string nearest_option(const CLI::App* command, const std::string& given) {
         const std::size_t letters = edit_distance(given, "--" + name);
         if (letters >= least) continue;
         least = letters;
-        nearest = "--" + name;
+        nearest = {"--" + name, command};
       }
     }
   }
@@ -111,8 +116,12 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
     const std::string given = unknown.front().substr(0, std::min(unknown.front().find('='), kMaxWord));
     const bool is_option = given.starts_with('-') && given.size() > 1;
     text = fmt::format("{} '{}' here", is_option ? "there is no option" : "nothing is expected for", printable(given));
-    const std::string nearest = is_option ? nearest_option(command, given) : std::string();
-    if (!nearest.empty()) text += fmt::format("; did you mean '{}'?", nearest);
+    const NearOption nearest = is_option ? nearest_option(command, given) : NearOption();
+    if (!nearest.name.empty() && nearest.name == given) {
+      text += fmt::format("; it stands behind its command: {} {}", words_of(nearest.owner), given);
+    } else if (!nearest.name.empty()) {
+      text += fmt::format("; did you mean '{}'?", nearest.name);
+    }
   }
   while (text.ends_with('.')) text.pop_back();
   return fmt::format("{}; see {} --help", text, words_of(command));
@@ -194,7 +203,8 @@ int run_cli(const std::vector<std::string>& given, Console& console, const Abort
   } catch (const CLI::RequiredError& error) {
     const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
     if (const CLI::App* group = named_command(app); unknown.empty() && wants_a_command(*group)) {
-      console.out << group->help() << std::flush;
+      const CLI::App* above = group->get_parent();
+      console.out << group->help(above == nullptr ? "" : words_of(above)) << std::flush;
       context.finish(Error{ErrorCode::kInvalidArgument, words_of(group) + " wants one of the commands above"});
       return kExitUsage;
     }

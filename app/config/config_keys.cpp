@@ -200,7 +200,7 @@ const std::vector<ConfigKey>& config_keys() {
       {"checkpoints.keep_daily", kWhole, "0",
        "Days back of which the newest outer state of each is kept (UTC), beside those that the run asks for", 0, 3650},
       {"checkpoints.keep_rounds", kSteps, "",
-       "Outer steps that this island can come back to as long as they are named here, for instance 500, 1000"},
+       "Rounds whose states this island can come back to as long as they are named here, for instance 500, 1000"},
       {"store.endpoint", kEndpoint, "",
        "Object store (S3) of outer states, https://HOST:PORT; empty: Amazon's of the region"},
       {"store.region", kText, "", "Its region; empty: us-east-1"},

@@ -127,7 +127,7 @@ int CheckpointsModel::columnCount(const QModelIndex& parent) const { return pare
 QVariant CheckpointsModel::headerData(int section, Qt::Orientation orientation, int role) const {
   if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
   switch (section) {
-    case kRound: return tr("Outer step");
+    case kRound: return tr("After round");
     case kSize: return tr("Size");
     case kSaved: return tr("Saved");
     case kHash: return tr("SHA-256");

@@ -142,7 +142,8 @@ CheckRow judge_gpu_model(const NodeFacts& facts, const CheckPolicy&) {
   if (auto row = no_gpus(gpu)) {
     if (facts.device == DeviceChoice::kGpu) {
       return failed(row->text + ", and GPUs were asked for",
-                    "if the processor may compute: atoll config set island.device auto, then atoll join");
+                    "if the processor may compute: leave --device gpu out, or atoll config set island.device auto, "
+                    "then atoll join");
     }
     if (gpu.problem.empty()) row->text += "; it trains on its CPU, which suits small models";
     return *row;

@@ -137,7 +137,7 @@ Result<JoinFile> load_join_file(const std::filesystem::path& path) {
                                                       path.parent_path().string(), before->run_name)};
     }
     return Error{ErrorCode::kNotJoined,
-                 fmt::format("{} has joined no run; join one with: atoll join INVITE", path.parent_path().string())};
+                 fmt::format("{} has joined no run; join one with: atoll join --invite-stdin", path.parent_path().string())};
   }
   auto join = JoinFile::from_json(*text);
   if (!join.ok()) return join.error().with_context(path.string());

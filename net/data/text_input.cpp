@@ -69,7 +69,7 @@ std::string why_left_out(const std::filesystem::directory_entry& entry) {
       return fmt::format("{} is not read: decompress it, or compress it by zstd or gzip", path.extension().string());
     }
     if (name.ends_with(".json")) return "a .json is more often about data than data: name the file if it is read";
-    return "its name is no text's: name the file if it is";
+    return "not a name of text: name the file itself to read it";
   }
   if (status.type() != std::filesystem::file_type::regular) return "no regular file";
   if (tokens && !std::filesystem::exists(token_index_of(path), error)) {

@@ -9,6 +9,7 @@
 
 #include "net/base/mutex.h"
 #include "net/base/parallel.h"
+#include "net/base/round_words.h"
 #include "net/model/fragments.h"
 #include "net/recovery/outer_step.h"
 
@@ -259,7 +260,7 @@ Result<RestoredChunks> RestoredChunks::open(const StateOnDisk& way, const RoundL
   ATOLL_ASSIGN_OR_RETURN(const std::size_t right, impl->replay.right_rounds());
   if (right != way.rounds.size()) {
     return impl->replay.why().with_context(
-        fmt::format("outer step {} cannot be made again", way.state.outer_step.value));
+        fmt::format("the state {} cannot be made again", after_round(way.state.outer_step.value)));
   }
   impl->manifest = {way.state.outer_step, 2 * sizeof(float) * numel, impl->replay.digests_after(right)};
   return RestoredChunks(std::move(impl));

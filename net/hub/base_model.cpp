@@ -14,6 +14,7 @@
 #include "net/base/new_file.h"
 #include "net/base/parallel.h"
 #include "net/base/printable.h"
+#include "net/base/round_words.h"
 #include "net/data/run_dataset.h"
 #include "net/data/tokenizer_of_data.h"
 #include "net/disk/checkpoint_directory.h"
@@ -39,7 +40,7 @@ std::string name_of_directory(const std::filesystem::path& directory) {
 
 // Where an island keeps its outer states; nothing: the directory is none of an island's.
 std::optional<std::filesystem::path> checkpoint_in(const std::filesystem::path& directory) {
-  for (const auto& candidate : {directory, IslandHome{directory}.checkpoint()}) {
+  for (const auto& candidate : {directory, IslandHome{island_directory(directory)}.checkpoint()}) {
     const auto states = outer_state_files(candidate);
     if (states.ok() && !states->empty()) return candidate;
   }
@@ -173,7 +174,7 @@ Result<BaseModel> BaseModel::open(const std::filesystem::path& directory, const 
   ATOLL_ASSIGN_OR_RETURN(CheckpointModel model, load_checkpoint_model(*checkpoint));
   ATOLL_ASSIGN_OR_RETURN(RestoredChunks chunks, newest_state(*checkpoint, model.layout, abort));
   const auto attention = model.run ? std::optional(model.run->attention) : std::nullopt;
-  std::string named = fmt::format("{} (outer step {})", name, chunks.manifest().version.value);
+  std::string named = fmt::format("{} ({})", name, after_round(chunks.manifest().version.value));
   Source source{std::move(chunks), attention, data_beside(*checkpoint), std::move(model.run)};
   return BaseModel(std::move(named), std::move(model.config), ModelDtype::kFloat32,
                    std::make_unique<Source>(std::move(source)), abort);
@@ -245,8 +246,8 @@ Result<std::string> write_base_model(const BaseModel& model, const HubHome& home
 Result<BaseModelManifest> kept_base_model(const HubHome& home, const RunConfig& run) {
   const auto none = [&](std::string_view why) {
     return Error{ErrorCode::kNotFound,
-                 fmt::format("this hub has no copy of the model with which the run began, {} ({}): islands that need "
-                             "outer step 0 wait for it. Make it anew, of the same model: atoll hub base-model DIR",
+                 fmt::format("this hub has no copy of the model with which the run began, {} ({}): islands that "
+                             "begin wait for it. Make it anew, of the same model: atoll hub base-model DIR",
                              run.initial_state, why)};
   };
   ATOLL_ASSIGN_OR_RETURN(const ModelConfig model, model_config_from_json(run.model_json));

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "net/base/parallel.h"
+#include "net/base/round_words.h"
 
 namespace atl {
 namespace {
@@ -70,7 +71,7 @@ void FetchPlan::seek_rounds_again() {
 Status FetchPlan::take_manifest(ByteView json) {
   ATOLL_ASSIGN_OR_RETURN(StateManifest manifest, StateManifest::from_json(to_string(json)));
   if (manifest.version != target_.outer_step) {
-    return Error{ErrorCode::kNotFound, fmt::format("its outer state is of outer step {}", manifest.version.value)};
+    return Error{ErrorCode::kNotFound, fmt::format("its state is that {}", after_round(manifest.version.value))};
   }
   if (to_hex(manifest.tree_hash()) != target_.state_hash || manifest.state_bytes != state_.state_bytes()) {
     return Error{ErrorCode::kCorrupt, "its outer state is not the one that the hub names"};
@@ -246,7 +247,8 @@ std::optional<std::uint64_t> FetchPlan::next_chunk() {
 
 Result<bool> FetchPlan::take_chunk(std::uint64_t chunk, const StoredChunk& is, ByteView bytes) {
   if (bytes.size() != state_.chunk_bytes(chunk) || sha256(bytes) != is.sha256) {
-    return Error{ErrorCode::kCorrupt, fmt::format("chunk {} of outer step {} has a wrong hash", chunk, is.step.value)};
+    return Error{ErrorCode::kCorrupt,
+                 fmt::format("chunk {} of the state {} has a wrong hash", chunk, after_round(is.step.value))};
   }
   on_its_way_[chunk] = false;
   const std::optional<StoredChunk>& before = state_.chunk(chunk);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "net/base/round_words.h"
 #include "net/https/http_status.h"
 
 namespace atl {
@@ -59,7 +60,8 @@ Status StateFetch::run(const HeldState& target, const std::vector<StateSourceAdd
   name(sources);
   while (!plan_->complete()) {
     if (superseded && superseded()) {
-      return Error{ErrorCode::kNotFound, fmt::format("outer step {} is no longer the newest", target.outer_step.value)};
+      return Error{ErrorCode::kNotFound,
+                   fmt::format("the state {} is no longer the newest", after_round(target.outer_step.value))};
     }
     give_up_rounds();
     start_flights();
@@ -326,8 +328,8 @@ Status StateFetch::take(const ChunkPart& purpose, Bytes& body, const IslandId& f
   counts_.lost_bytes += taken.lost;
   Status status = ok_status();
   for (const IslandId& liar : taken.liars) {
-    const Error wrong{ErrorCode::kCorrupt,
-                      fmt::format("chunk {} of outer step {} has a wrong hash", purpose.index, purpose.is.step.value)};
+    const Error wrong{ErrorCode::kCorrupt, fmt::format("chunk {} of the state {} has a wrong hash", purpose.index,
+                                                       after_round(purpose.is.step.value))};
     liar == from ? static_cast<void>(status = wrong) : blame(sources_.at(liar), wrong);
   }
   return status;
@@ -456,8 +458,7 @@ Error StateFetch::gave_up() const {
     code = code.value_or(why->code) == why->code ? why->code : ErrorCode::kUnreachable;
     reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", id.value, why->message);
   }
-  const std::string what =
-      fmt::format("cannot fetch the outer state of outer step {}", plan_->target().outer_step.value);
+  const std::string what = fmt::format("cannot fetch the state {}", after_round(plan_->target().outer_step.value));
   if (!any) return Error{ErrorCode::kNotFound, what + ": no island has it; ask the hub again"};
   if (moved_on) return Error{ErrorCode::kNotFound, fmt::format("{}: {}; ask the hub for the newest", what, reasons)};
   return Error{*code, fmt::format("{}: {}", what, reasons)};

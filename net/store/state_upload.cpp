@@ -15,6 +15,7 @@
 #include "net/base/json_text.h"
 #include "net/base/mutex.h"
 #include "net/base/printable.h"
+#include "net/base/round_words.h"
 #include "net/store/multipart.h"
 #include "net/store/published_state.h"
 
@@ -354,9 +355,9 @@ Status StateUpload::read_object(std::uint64_t object) {
 Result<Bytes> StateUpload::read_chunk(std::uint64_t chunk) {
   ATOLL_ASSIGN_OR_RETURN(Bytes bytes, source_.chunk(chunk));
   if (bytes.size() != state_.chunk_bytes(chunk) || sha256(bytes) != state_.chunk_sha256[chunk]) {
-    return Error{ErrorCode::kCorrupt, fmt::format("chunk {} of outer step {} is not what its digest says: this disk or "
+    return Error{ErrorCode::kCorrupt, fmt::format("chunk {} of the state {} is not what its digest says: this disk or "
                                                   "this memory changed it",
-                                                  chunk, state_.version.value)};
+                                                  chunk, after_round(state_.version.value))};
   }
   const std::size_t half = bytes.size() / 2;  // the parameters; the rest is their momentum
   Sha256 hash;

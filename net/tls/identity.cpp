@@ -19,7 +19,7 @@ Result<std::string> read_identity_file(const std::filesystem::path& path) {
   Result<std::string> text = read_file(path, kMaxPemBytes);
   if (text.ok() || text.error().code != ErrorCode::kNotFound) return text;
   return Error{ErrorCode::kNotJoined,
-               fmt::format("there is no {}: this machine has not joined a run; join one with `atoll join INVITE`",
+               fmt::format("there is no {}: this machine has not joined a run; join one with `atoll join --invite-stdin`",
                            path.string())};
 }
 

@@ -1776,8 +1776,8 @@
         <translation>unbekannt</translation>
     </message>
     <message>
-        <source>Outer step</source>
-        <translation>Äußerer Schritt</translation>
+        <source>After round</source>
+        <translation>Nach Runde</translation>
     </message>
     <message>
         <source>Size</source>
@@ -3131,8 +3131,8 @@
         <translation>Die Insel %1 entfernen?</translation>
     </message>
     <message>
-        <source>It is sent away at once, and its certificate is refused from now on. To come back it needs a new invite.</source>
-        <translation>Sie wird sofort fortgeschickt, und ihr Zertifikat gilt ab jetzt nicht mehr. Um zurückzukommen, braucht sie eine neue Einladung.</translation>
+        <source>It is sent away at once, and its certificate is refused from now on. It can come back only with an invite: revoke those that are still open (atoll hub invites).</source>
+        <translation>Sie wird sofort fortgeschickt, und ihr Zertifikat gilt ab jetzt nicht mehr. Zurück kann sie nur mit einer Einladung: widerrufen Sie die noch offenen (atoll hub invites).</translation>
     </message>
     <message>
         <source>&amp;Remove</source>

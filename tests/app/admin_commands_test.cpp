@@ -157,8 +157,10 @@ void AdminCommandsTest::an_island_is_removed_by_its_name_where_one_alone_has_it(
 
   const CliOutcome removed = atoll({"hub", "remove", "attic", "--json", "--home", home});
   QCOMPARE(nlohmann::json::parse(removed.out)["island"].get<std::string>(), second);
-  const CliOutcome nobody = atoll({"hub", "remove", "attic", "--home", home});
-  QVERIFY2(contains(nobody.err, "no island has the id or the name 'attic'"), nobody.err.c_str());
+  const CliOutcome again = atoll({"hub", "remove", "attic", "--home", home});
+  QVERIFY2(contains(again.err, "attic was removed already"), again.err.c_str());
+  const CliOutcome nobody = atoll({"hub", "remove", "cellar", "--home", home});
+  QVERIFY2(contains(nobody.err, "no island has the id or the name 'cellar'"), nobody.err.c_str());
 }
 
 void AdminCommandsTest::who_is_removed_may_come_back_by_an_open_invite_and_that_is_said() {

@@ -39,6 +39,7 @@ class CliRun {
     std::ostringstream out, err;
     Console console{out, err};
     console.out_is_terminal = terminal;
+    console.err_is_terminal = errors_on_terminal;
     CliOutcome outcome;
     outcome.exit_code = run_cli(arguments, console, interrupt);
     outcome.out = out.str();
@@ -61,6 +62,7 @@ class CliRun {
   AbortSignal interrupt;
   std::string invite;     // of the hub that was started last
   bool terminal = false;  // somebody reads along
+  bool errors_on_terminal = false;
 
  private:
   QTemporaryDir directory_;

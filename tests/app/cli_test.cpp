@@ -88,6 +88,7 @@ class CliTest : public QObject {
   void a_hub_on_all_addresses_invites_to_one_that_can_be_dialled();
   void a_home_that_never_joined_has_no_model();
   void a_directory_of_train_is_a_home();
+  void what_does_not_run_is_started_again_by_the_words_that_are_told();
   void the_model_of_a_run_that_was_left_is_exported_by_its_id();
   void status_tells_unjoined_from_not_running();
   void status_shows_what_the_trainer_says();
@@ -171,6 +172,13 @@ void CliTest::an_unknown_flag_gets_a_suggestion_data() {
   QTest::newRow("of a part") << QStringList{"hub", "serve", "--lisen=0.0.0.0:1"}
                              << "atoll: there is no option '--lisen' here; did you mean '--listen'?; see atoll hub "
                                 "serve --help\n";
+  QTest::newRow("before its command") << QStringList{"--home", "d", "rounds"}
+                                      << "atoll: there is no option '--home' here; it stands behind its command: "
+                                         "atoll rounds --home; see atoll rounds --help\n";
+  QTest::newRow("before a part of its command")
+      << QStringList{"config", "--home", "d", "set", "island.name", "shelf"}
+      << "atoll: there is no option '--home' here; it stands behind its command: atoll config set --home; see atoll "
+         "config set --help\n";
   QTest::newRow("near none") << QStringList{"status", "--zzzzzzzzzz"}
                              << "atoll: there is no option '--zzzzzzzzzz' here; see atoll status --help\n";
   QTest::newRow("where a command is wanted")
@@ -612,6 +620,36 @@ void CliTest::a_directory_of_train_is_a_home() {
   QCOMPARE(*island_home_or_default(island.directory.string()), island.directory);
   QCOMPARE(*hub_home_or_default(train.string()), TrainHome{train}.hub().directory);
   QCOMPARE(*hub_home_or_default(atoll.path("none").string()), atoll.path("none"));
+}
+
+void CliTest::what_does_not_run_is_started_again_by_the_words_that_are_told() {
+  CliRun atoll;
+  const std::string train = atoll.path("t1").string(), hub = atoll.path("a hub").string(),
+                    island = atoll.path("own").string();
+  for (const IslandHome& home : {TrainHome{train}.island(), IslandHome{island}}) {
+    QVERIFY(make_directories(home.directory, FileMode::kPrivate).ok());
+    QVERIFY(save_join_file(home.join_file(), JoinFile{}).ok());
+  }
+  for (const HubHome& home : {TrainHome{train}.hub(), HubHome{hub}, HubHome{atoll.path("hub")}}) {
+    QVERIFY(make_directories(home.directory, FileMode::kPrivate).ok());
+    std::ofstream(home.run_file()) << "{}";
+  }
+  qunsetenv("ATOLL_HOME");
+
+  const CliOutcome alone = atoll({"status", "--home", train});
+  const CliOutcome own = atoll({"status", "--home", island});
+  const CliOutcome hub_alone = atoll({"hub", "status", "--home", train});
+  const CliOutcome another = atoll({"hub", "status", "--home", hub});
+  const CliOutcome usual = atoll({"hub", "status"});
+
+  for (const CliOutcome* outcome : {&alone, &own, &hub_alone, &another, &usual}) {
+    QCOMPARE(outcome->exit_code, static_cast<int>(kExitNotRunning));
+  }
+  QVERIFY2(contains(alone.err, "start it with: atoll train --dir " + train + "\n"), alone.err.c_str());
+  QVERIFY2(contains(own.err, "start it with: atoll join --home " + island + "\n"), own.err.c_str());
+  QVERIFY2(contains(hub_alone.err, "atoll status --home " + train), hub_alone.err.c_str());
+  QVERIFY2(contains(another.err, "start it with: atoll hub serve --home " + hub + "\n"), another.err.c_str());
+  QVERIFY2(contains(usual.err, "start it with: atoll hub serve\n"), usual.err.c_str());
 }
 
 void CliTest::the_model_of_a_run_that_was_left_is_exported_by_its_id() {

@@ -24,15 +24,19 @@ class FakeHub final : public ControlService {
   const HubState state_;
 };
 
+CliOutcome status_in(CliRun& atoll, const HubHome& home, const HubState& state) {
+  FakeHub hub(state);
+  const auto server = ControlServer::start(home.control_socket(), "atoll-hub", hub);
+  if (!server.ok()) qFatal("%s", server.error().message.c_str());
+  return atoll({"hub", "status", "--home", home.directory.string()});
+}
+
 CliOutcome status_of(const HubState& state) {
   CliRun atoll;
   const HubHome home{atoll.path("hub")};
   std::filesystem::create_directories(home.directory);
   std::ofstream(home.run_file()) << "{}";
-  FakeHub hub(state);
-  const auto server = ControlServer::start(home.control_socket(), "atoll-hub", hub);
-  if (!server.ok()) qFatal("%s", server.error().message.c_str());
-  return atoll({"hub", "status", "--home", home.directory.string()});
+  return status_in(atoll, home, state);
 }
 
 }  // namespace
@@ -68,6 +72,26 @@ class HubStatusTest : public QObject {
     QVERIFY2(contains(outcome.out, "nobody is here"), outcome.out.c_str());
   }
 
+  void that_nothing_was_published_yet_is_said() {
+    CliRun atoll;
+    const HubHome home{atoll.path("hub")};
+    const std::string data = atoll.path("data").string();
+    QCOMPARE(atoll({"data", "prepare", atoll.write_text().string(), "--output", data}).exit_code, 0);
+    QCOMPARE(atoll({"hub", "init", "--name", "first", "--data", data, "--home", home.directory.string(), "--upload-to",
+                    "s3://bucket/first", "--upload-every", "2"})
+                 .exit_code,
+             0);
+    HubState state;
+    state.outer_step = 3;
+    const CliOutcome none = status_in(atoll, home, state);
+    state.uploaded_outer_step = 2;
+    const CliOutcome one = status_in(atoll, home, state);
+
+    QVERIFY2(contains(none.out, "no state is in s3://bucket/first yet"), none.out.c_str());
+    QVERIFY2(contains(one.out, "the state after round 2 is in the object store") && !contains(one.out, "no state"),
+             one.out.c_str());
+  }
+
   void it_says_what_all_rounds_came_to_and_how_long_the_rest_takes() {
     HubState state;
     state.outer_step = 400;
@@ -77,6 +101,8 @@ class HubStatusTest : public QObject {
     state.rounds.resize(2);
     for (HubState::Round& round : state.rounds) round.seconds = 12;
     const CliOutcome half = status_of(state);
+    state.outer_step = 500;
+    const CliOutcome ends = status_of(state);
     state.finished = true;
     const CliOutcome over = status_of(state);
 
@@ -84,6 +110,9 @@ class HubStatusTest : public QObject {
                       "4,000,000 tokens trained in 1h16m of rounds  loss 2.500  100 rounds to go, about "
                       "20m00s\n"),
              half.out.c_str());
+    QVERIFY2(contains(ends.out, "500 rounds committed  ends: what it came to is validated and published\n") &&
+                 !contains(ends.out, "to go"),
+             ends.out.c_str());
     QVERIFY2(contains(over.out, "of rounds  loss 2.500\n"), over.out.c_str());
   }
 

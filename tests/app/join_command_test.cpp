@@ -90,6 +90,7 @@ class JoinCommandTest : public QObject {
   void an_invite_that_is_pasted_is_not_shown();
   void consent_is_the_same_however_the_invite_comes_data();
   void consent_is_the_same_however_the_invite_comes();
+  void who_sees_errors_alone_is_asked_there();
   void ctrl_c_ends_the_wait_for_an_invite();
   void a_taken_port_does_not_change_what_was_joined();
   void join_enrols_trains_and_comes_back();
@@ -231,6 +232,24 @@ void JoinCommandTest::consent_is_the_same_however_the_invite_comes() {
                            "memory", "leaves", "No files of yours"}) {
     QVERIFY2(contains(outcome.out, told), outcome.out.c_str());
   }
+}
+
+// As with `atoll join ... | tee log`.
+void JoinCommandTest::who_sees_errors_alone_is_asked_there() {
+  CliRun atoll;
+  const auto hub = atoll.start_hub();
+  atoll.fake_trainer("exit 0");
+  atoll.errors_on_terminal = true;
+  Person person;
+  person.types("n\n");
+
+  const CliOutcome outcome = atoll({"join", atoll.invite});
+
+  QVERIFY(!std::filesystem::exists(atoll.path("island") / "join.json"));
+  QVERIFY2(contains(outcome.err, "run first (") && contains(outcome.err, "Join? [y/N]") &&
+               contains(outcome.err, "not joined, as you said"),
+           outcome.err.c_str());
+  QVERIFY2(!contains(outcome.out, "[y/N]"), outcome.out.c_str());
 }
 
 void JoinCommandTest::ctrl_c_ends_the_wait_for_an_invite() {

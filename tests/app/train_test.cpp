@@ -26,6 +26,7 @@ class TrainTest : public QObject {
   void initTestCase();
   void a_run_alone_ends_after_its_rounds();
   void a_finished_run_goes_on_with_more_rounds();
+  void another_run_begins_with_what_a_run_alone_came_to();
   void what_cannot_change_of_a_run_is_named();
   void an_interrupted_run_goes_on();
   void its_model_is_used();
@@ -99,6 +100,14 @@ void TrainTest::a_finished_run_goes_on_with_more_rounds() {
   QVERIFY2(all.out.contains("now: learning rate 0.001") && all.out.contains("round 5  loss "), all.out);
   QCOMPARE(fewer.exit_code, static_cast<int>(kExitUsage));
   QVERIFY2(fewer.err.contains("--rounds 3: 5 rounds are done already"), fewer.err);
+}
+
+void TrainTest::another_run_begins_with_what_a_run_alone_came_to() {
+  const Outcome begun =
+      run({"hub", "init", "--home", path("next"), "--name", "next", "--data", path("data"), "--from", path("run")});
+
+  QVERIFY2(begun.exit_code == 0, begun.err + begun.out);
+  QVERIFY2(begun.out.contains("it begins with run (after round 5)"), begun.out);
 }
 
 void TrainTest::what_cannot_change_of_a_run_is_named() {

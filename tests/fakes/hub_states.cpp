@@ -33,7 +33,7 @@ HubState::Round round_of(unsigned number) {
   round.members = 3;
   round.tokens = 120'000;
   round.seconds = 9.5;
-  round.mean_loss_nats = 2.2 + 3 * std::exp(-double(number) / 8);
+  round.mean_loss_nats = loss_of_round(number);
   round.outer_hashes_equal = true;
   return round;
 }
@@ -50,6 +50,8 @@ HubState young_run() {
   state.min_islands = 2;
   return state;
 }
+
+double loss_of_round(unsigned round) { return 2.2 + 3 * std::exp(-double(round) / 8); }
 
 HubState training_run(unsigned islands, unsigned rounds) {
   HubState state = young_run();

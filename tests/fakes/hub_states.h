@@ -5,8 +5,9 @@
 
 namespace atl::test {
 
-// A run that trains: so many islands, of which the second synchronises, and so many rounds committed, in which the loss
-// fell. Never validated.
+// The mean loss of a round, which falls.
+double loss_of_round(unsigned round);
+// A run that trains: so many islands, of which the second synchronises, and so many rounds committed. Never validated.
 HubState training_run(unsigned islands, unsigned rounds);
 // One that has just been created, and waits for its islands.
 HubState young_run();

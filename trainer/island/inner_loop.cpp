@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "net/base/round_words.h"
 #include "net/model/train_only.h"
 #include "net/step/flops.h"
 #include "trainer/island/validation.h"
@@ -226,9 +227,9 @@ Status InnerLoop::on(const HubRoundBegin& message) {
   const std::uint32_t committed = state_ ? state_->outer_step.value + static_cast<std::uint32_t>(commits_.size()) : 0;
   if (!state_ || message.round < state_->outer_step || message.round.value >= committed + fragments) {
     return Error{ErrorCode::kProtocol,
-                 fmt::format("the hub began round {}, but this island holds outer step {}; start it again, "
+                 fmt::format("the hub began round {}, but this island holds the state {}; start it again, "
                              "and it will recover",
-                             message.round.value, state_ ? state_->outer_step.value : 0)};
+                             round_number(message.round.value), after_round(state_ ? state_->outer_step.value : 0))};
   }
   // Who is to leave begins no other round, but goes through with one that is begun anew: others count on it.
   const bool takes_part = starts_anew_ || (training_ && message.round <= round_.round) ||

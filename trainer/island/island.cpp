@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "net/base/round_words.h"
 #include "net/model/train_only.h"
 #include "net/recovery/state_server.h"
 #include "trainer/island/checkpoint.h"
@@ -174,9 +175,9 @@ void Island::Impl::on_kept(OuterStep round, const Status& kept) {
 void Island::Impl::on_uploaded(const IslandUploaded& how) {
   on_trouble(Trouble::kUpload,
              how.error.empty() ? ""
-                               : fmt::format("outer step {} could not be published: {}. Training goes on, and the hub "
+                               : fmt::format("the state {} could not be published: {}. Training goes on, and the hub "
                                              "asks for it again",
-                                             how.outer_step.value, how.error));
+                                             after_round(how.outer_step.value), how.error));
   send(how);
 }
 

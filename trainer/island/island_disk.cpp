@@ -8,6 +8,7 @@
 
 #include "net/base/file.h"
 #include "net/base/new_file.h"
+#include "net/base/round_words.h"
 #include "net/disk/replay.h"
 #include "net/model/train_only.h"
 
@@ -186,7 +187,8 @@ Result<FetchedState> IslandDisk::kept_state(const HeldState& wanted, const Model
     log_.remove(room.version);  // it cannot be taken again, and nobody is to count on it
     look_at_disk();
   }
-  return Error{ErrorCode::kNotFound, fmt::format("outer step {} is not on this disk", wanted.outer_step.value)};
+  return Error{ErrorCode::kNotFound,
+               fmt::format("the state {} is not on this disk", after_round(wanted.outer_step.value))};
 }
 
 void IslandDisk::incoming_is_kept() {

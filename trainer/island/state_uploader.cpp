@@ -9,6 +9,7 @@
 #include <atomic>
 
 #include "net/base/deadline.h"
+#include "net/base/round_words.h"
 #include "net/data/run_dataset.h"
 #include "net/disk/replay.h"
 #include "net/model/train_only.h"
@@ -161,7 +162,7 @@ Status StateUploader::publish(const Upload& upload) const {
       way_to(HeldState{asked.outer_step, asked.state_hash}, kept_states(around_.checkpoint_directory), log.rounds());
   if (!way) {
     return Error{ErrorCode::kNotFound,
-                 fmt::format("this island's disk does not lead to outer step {}", asked.outer_step.value)};
+                 fmt::format("this island's disk does not lead to the state {}", after_round(asked.outer_step.value))};
   }
   ATOLL_ASSIGN_OR_RETURN(RestoredChunks chunks,
                          RestoredChunks::open(*way, log, layout_of_training(model_, run_.train_only), upload.abort));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "net/base/mutex.h"
+#include "net/base/round_words.h"
 #include "net/store/state_download.h"
 
 namespace atl {
@@ -44,8 +45,8 @@ Status fetch_from_store(const StoreRecovery& store, const HeldState& target, Fet
   const std::string manifest = found.manifest.state.to_json();
   if (const Status taken = plan.take_manifest(as_bytes(manifest)); !taken.ok()) {
     return Error{ErrorCode::kCorrupt,
-                 fmt::format("{} in {} is another state than the run's outer step {}: it was written over",
-                             found.prefix, store.upload_store, target.outer_step.value)};
+                 fmt::format("{} in {} is another state than the run's {}: it was written over", found.prefix,
+                             store.upload_store, after_round(target.outer_step.value))};
   }
   PlanSink sink(plan, superseded);
   return fetch_published_state(access, found, sink, abort, progress, {.client = {.download = store.download}});

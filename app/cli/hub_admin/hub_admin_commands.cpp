@@ -73,11 +73,18 @@ Status islands(const HubAdmin& command, CommandContext& context) {
 Result<EnrolledIslandReport> find_island(const std::filesystem::path& directory, const std::string& given) {
   ATOLL_ASSIGN_OR_RETURN(const auto enrolled, enrolled_islands(directory));
   std::vector<EnrolledIslandReport> named;
+  bool is_removed = false;
   for (const EnrolledIslandReport& island : enrolled) {
     if (island.id == given) return island;
-    if (!island.removed && island.name == given) named.push_back(island);
+    if (island.name != given) continue;
+    if (!island.removed) named.push_back(island);
+    is_removed = is_removed || island.removed;
   }
   if (named.size() == 1) return named.front();
+  if (named.empty() && is_removed) {
+    return Error{ErrorCode::kNotFound,
+                 fmt::format("{} was removed already, and no other island has that name", printable(given, 64))};
+  }
   if (named.empty()) {
     return Error{ErrorCode::kNotFound,
                  fmt::format("no island has the id or the name '{}'; see: atoll hub islands", printable(given, 64))};
@@ -265,7 +272,7 @@ Status check_rounds_to_come(const std::string& home, const std::optional<std::ui
   }
   if (!from_round || state.max_rounds == 0 || *from_round <= state.max_rounds) return ok_status();
   return Error{ErrorCode::kInvalidArgument, fmt::format("round {} never comes: run {} ends after round {}", *from_round,
-                                                         printable(state.name), state.max_rounds)};
+                                                        printable(state.name), state.max_rounds)};
 }
 
 struct Decay {

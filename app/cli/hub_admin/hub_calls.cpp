@@ -4,6 +4,7 @@
 
 #include "app/cli/agent_client.h"
 #include "app/cli/console_input.h"
+#include "app/cli/start_again.h"
 #include "net/control/control_client.h"
 #include "net/hub/hub_home.h"
 
@@ -29,16 +30,13 @@ Result<nlohmann::json> ask_serving_hub(const std::string& home, std::string_view
   ATOLL_RETURN_IF_ERROR(load_run(HubHome{directory}));
   ATOLL_ASSIGN_OR_RETURN(auto done, ask_hub(HubHome{directory}, method, params));
   if (done) return std::move(*done);
-  return Error{
-      ErrorCode::kNotRunning,
-      fmt::format("the hub in {} does not serve, and its islands are to hear of this; start it with: atoll hub "
-                  "serve",
-                  directory.string())};
+  return hub_does_not_serve(HubHome{directory}).with_context("its islands are to hear of this");
 }
 
 Status ask_whether(bool yes, const std::string& question, const char* otherwise, CommandContext& context) {
-  if (yes || !input_is_terminal() || !context.console.out_is_terminal) return ok_status();
-  context.console.out << question << " [y/N] " << std::flush;
+  std::ostream* screen = context.console.screen();
+  if (yes || !input_is_terminal() || screen == nullptr) return ok_status();
+  *screen << question << " [y/N] " << std::flush;
   ATOLL_ASSIGN_OR_RETURN(const bool said, said_yes(context.interrupt));
   if (said) return ok_status();
   return Error{ErrorCode::kAborted, otherwise};

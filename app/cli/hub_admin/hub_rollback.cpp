@@ -23,9 +23,9 @@ struct Rollback {
 
 std::string question(const HubState& state, std::uint32_t to) {
   const std::uint32_t undone = state.outer_step - to;
-  const std::string rounds = undone == 1 ? fmt::format("round {} is", state.outer_step)
-                                         : fmt::format("rounds {} to {} are", round_number(to), state.outer_step);
-  return fmt::format("Take run {} back to the state {}? {} undone, for good, and {} data is trained again.",
+  const std::string rounds = undone == 1 ? fmt::format("Round {} is", state.outer_step)
+                                         : fmt::format("Rounds {} to {} are", round_number(to), state.outer_step);
+  return fmt::format("Take run {} back to the state {}? {} undone, and {} data is trained again.",
                      printable(state.name), after_round(to), rounds, undone == 1 ? "its" : "their");
 }
 

@@ -6,6 +6,7 @@
 #include "app/agent/history/history_queries.h"
 #include "app/cli/agent_client.h"
 #include "app/cli/island/island_commands.h"
+#include "app/cli/start_again.h"
 
 namespace atl {
 namespace {
@@ -29,11 +30,8 @@ Result<std::unique_ptr<ControlClient>> connect_island(const AgentHome& home) {
   ATOLL_ASSIGN_OR_RETURN(const JoinFile join, load_join_file(home.island.join_file()));
   auto trainer = ControlClient::connect(home.island.control_socket(), answer_deadline());
   if (trainer.ok() || trainer.error().code != ErrorCode::kNotRunning) return trainer;
-  // A home of one's own holds everything; the default one is found without a word.
-  const bool is_own = home.state.parent_path() == home.island.directory && std::getenv("ATOLL_HOME") == nullptr;
-  return Error{ErrorCode::kNotRunning,
-               fmt::format("joined to run {}, but nothing is running; start it with: atoll join{}", join.run_name,
-                           is_own ? fmt::format(" --home {}", home.island.directory.string()) : "")};
+  return Error{ErrorCode::kNotRunning, fmt::format("joined to run {}, but nothing is running; start it with: {}",
+                                                   join.run_name, how_to_train(home))};
 }
 
 Result<nlohmann::json> ask_history(const AgentHome& home, const std::string& method, const nlohmann::json& params) {
@@ -43,7 +41,8 @@ Result<nlohmann::json> ask_history(const AgentHome& home, const std::string& met
   auto answer = ask_file(home, method, params);
   if (answer.ok() || answer.error().code != ErrorCode::kNotFound) return answer;
   ATOLL_RETURN_IF_ERROR(load_join_file(home.island.join_file()));
-  return Error{ErrorCode::kNotRunning, "no agent is running, and none has left a history; start one with: atoll join"};
+  return Error{ErrorCode::kNotRunning,
+               "no agent is running, and none has left a history; start one with: " + how_to_train(home)};
 }
 
 }  // namespace atl

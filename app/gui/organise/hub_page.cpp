@@ -212,7 +212,8 @@ void HubPage::askToRemove() {
   const std::string id = islands_->idAt(row);
   if (id.empty()) return;
   ask(tr("Remove the island %1?").arg(islands_->nameAt(row)),
-      tr("It is sent away at once, and its certificate is refused from now on. To come back it needs a new invite."),
+      tr("It is sent away at once, and its certificate is refused from now on. It can come back only with an invite: "
+         "revoke those that are still open (atoll hub invites)."),
       tr("&Remove"), [this, id] { hub_.removeIsland(id); });
 }
 

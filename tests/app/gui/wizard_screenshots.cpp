@@ -83,6 +83,13 @@ void set_up(GuiNode& world, bool joined, bool fails) {
                                  {"operator", "Ada Lovelace"},
                                  {"model", "llama, 12 layers of 768, 257 tokens"},
                                  {"parameters", 85'348'608u},
+                                 {"costs",
+                                  {{"round_bytes", 174'000'000u},
+                                   {"join_bytes", 683'000'000u},
+                                   {"disk_bytes", 2'900'000'000u},
+                                   {"memory_bytes", 3'700'000'000u},
+                                   {"memory_beside_gpus_bytes", 2'300'000'000u},
+                                   {"gpu_memory_bytes", 3'300'000'000u}}},
                                  {"pin", to_hex(plain_invite().authority_pin)}});
     return nlohmann::json{{"started", true}};
   });
@@ -220,6 +227,10 @@ void dialogs() {
 HubState hub_state(unsigned islands) {
   HubState state = training_run(islands, 42);
   state.last_validation = HubState::Validation{40, 2.31};
+  for (unsigned round = 0; round < state.outer_step; ++round) {
+    state.past.push_back({.round = round, .mean_loss_nats = loss_of_round(round)});
+    if (round % 5 == 0) state.validations.push_back({round, round == 0 ? 5.55 : loss_of_round(round) + 0.07});
+  }
   state.safe_outer_step = state.outer_step;
   state.disks_with_committed = islands;
   return state;

@@ -458,7 +458,7 @@ void PrepareInputsTest::a_directory_gives_what_is_meant_and_says_what_it_leaves_
                                                           {"a.json", "more often about data"},
                                                           {"b.jsonl.xz", ".xz is not read"},
                                                           {"c.txt.bz2", ".bz2 is not read"},
-                                                          {"d.md", "name is no text's"},
+                                                          {"d.md", "not a name of text"},
                                                           {"e.bin", "e.idx"},
                                                           {"f.txt", "a link to nothing"},
                                                           {"sub/link", "a link to a directory"}};

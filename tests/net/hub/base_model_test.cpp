@@ -180,7 +180,7 @@ void BaseModelTest::an_islands_newest_state_begins_another_run_without_its_momen
     const HubHome home = new_home("from an island");
 
     QCOMPARE(must(write_base_model(model, home)), initial_hash(parameters));
-    QVERIFY2(model.name().ends_with(" (outer step 7)"), model.name().c_str());
+    QVERIFY2(model.name().ends_with(" (after round 7)"), model.name().c_str());
     QVERIFY(parameters_of_copy(home) == parameters);
   }
 }

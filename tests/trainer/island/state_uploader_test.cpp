@@ -206,7 +206,7 @@ void StateUploaderTest::what_the_disk_does_not_lead_to_is_told() {
 
   uploader.upload({OuterStep{1}, std::string(64, 'a')});
 
-  QCOMPARE(told().error, std::string("this island's disk does not lead to outer step 1"));
+  QCOMPARE(told().error, std::string("this island's disk does not lead to the state after round 1"));
   QVERIFY(store_->asked().empty());
 }
 
