@@ -12,6 +12,8 @@ void OpenAttempt::have(const IslandId& island, const std::string& digest) {
   if (live_.contains(island)) digests_[island] = digest;
 }
 
+std::size_t OpenAttempt::how_many_have_it() const { return live_.size() - still_averaging().size(); }
+
 std::vector<IslandId> OpenAttempt::still_averaging() const {
   std::vector<IslandId> islands;
   for (const IslandId& island : live_) {
@@ -85,6 +87,11 @@ std::vector<IslandId> OpenAttempt::outvoted() const {
     if (digests_.at(island) != winner->first) islands.push_back(island);
   }
   return islands;
+}
+
+Clock::duration AnswerTimes::came(Clock::time_point now) {
+  if (!most_at_ && 2 * ++came_ > asked_) most_at_ = now;
+  return most_at_ ? now - *most_at_ : Clock::duration{};
 }
 
 KeptBuckets::KeptBuckets(Attempt of, const std::set<IslandId>& members) : of_(of) {

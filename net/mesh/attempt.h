@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "net/base/deadline.h"
 #include "net/base/id.h"
 #include "net/wire/mesh.h"
 
@@ -39,6 +40,7 @@ class OpenAttempt {
   void lose(const IslandId& island) { live_.erase(island); }
   void have(const IslandId& island, const std::string& digest);
   bool has_it(const IslandId& island) const { return digests_.contains(island); }
+  std::size_t how_many_have_it() const;
   std::vector<IslandId> still_averaging() const;
   // More than half of the members that train, of those that were lost, too: what the others' loss or delay may not
   // decide.
@@ -63,6 +65,18 @@ class OpenAttempt {
   std::vector<AttemptMember> order_;
   std::set<IslandId> live_;
   std::map<IslandId, std::string> digests_;
+};
+
+// Whom the others wait for who answers when most have: it pays for that (DelayBudget).
+class AnswerTimes {
+ public:
+  explicit AnswerTimes(std::size_t asked = 0) : asked_(asked) {}
+  // One more answer has come: for how long the others have waited for it.
+  Clock::duration came(Clock::time_point now);
+
+ private:
+  std::size_t asked_, came_ = 0;
+  std::optional<Clock::time_point> most_at_;
 };
 
 // What an attempt that failed leaves: of which buckets each of its members holds the average whole. Within one attempt

@@ -75,8 +75,9 @@ void OpenRound::holds(const IslandId& island, const std::string& digest) {
   const auto now = turn_.now();
   const auto grace = turn_.run().straggler_grace;
   attempt_->have(island, digest);
-  // The first one's word leaves nobody behind, for it may be lying; but it bounds how long the attempt may take.
-  if (!stall_due_) stall_due_ = now + grace * (1 << std::min(stall_doublings_, kMostStallDoublings));
+  // Words of as many as may lie tell nothing. One more bounds how long the attempt may take; it leaves nobody behind.
+  const bool is_true = !longest_ || attempt_->how_many_have_it() > most_liars(members_.islands().size());
+  if (is_true && !stall_due_) stall_due_ = now + grace * (1 << std::min(stall_doublings_, kMostStallDoublings));
   if (!average_due_ && attempt_->most_trainers_have_it()) average_due_ = now + grace;
   decide();
 }
@@ -84,7 +85,10 @@ void OpenRound::holds(const IslandId& island, const std::string& digest) {
 void OpenRound::said(const MeshIsland& island, const IslandAttemptFailed& message) {
   const IslandId& id = island.id();
   if (kept_ && message.attempt == kept_->attempt()) {
-    if (kept_->awaits(id)) blame_.add_report(id, message);
+    if (kept_->awaits(id)) {
+      members_.budget().charge(id, reports_came_.came(turn_.now()));
+      blame_.add_report(id, message);
+    }
     return kept_->report(id, message.whole_buckets);
   }
   if (!attempt_ || message.attempt != attempt_->number() || !attempt_->live().contains(id)) return;
@@ -95,6 +99,7 @@ void OpenRound::said(const MeshIsland& island, const IslandAttemptFailed& messag
   }
   ++reported_failures_;
   fail_attempt(fmt::format("{}: {}", id.value, message.reason), retry_delay());
+  (void)reports_came_.came(turn_.now());
   kept_->report(id, message.whole_buckets);
   blame_.report(id, message);
 }
@@ -110,7 +115,9 @@ void OpenRound::note_edge_that_left_behind(const IslandId& id, const IslandAttem
 }
 
 void OpenRound::said(const MeshIsland& island, const IslandChunks& message) {
-  if (inquiry_ && message.attempt == inquiry_->attempt()) inquiry_->answer(island.id(), message.digests);
+  if (!inquiry_ || message.attempt != inquiry_->attempt() || !inquiry_->awaits(island.id())) return;
+  members_.budget().charge(island.id(), answers_came_.came(turn_.now()));
+  inquiry_->answer(island.id(), message.digests);
 }
 
 // Not of one that said that it is ready: its work may be in the average.
@@ -265,7 +272,7 @@ void OpenRound::charge_for_failure() {
     members_.budget().charge(id, std::min(cost / 2, members_.budget().most() / 2));
   }
   // What happens to half of them at once is no fault of theirs.
-  if (2 * blame_.at_fault().size() >= members_.count_here()) return;
+  if (2 * blame_.at_fault().size() >= last_members_.size()) return;
   for (const IslandId& id : blame_.at_fault()) {
     members_.budget().charge(id, cost);
     links_.doubt(id);
@@ -504,6 +511,7 @@ void OpenRound::look_for_who_holds_up() {
 // Its members hold different averages: each is asked for its bytes, chunk by chunk.
 void OpenRound::inquire() {
   inquiry_.emplace(attempt_->number(), attempt_->order(), attempt_->live(), schedule_);
+  answers_came_ = AnswerTimes(attempt_->live().size());
   inquired_at_ = turn_.now();
   inquiry_due_ = inquired_at_ + turn_.run().dead_after;
   for (const IslandId& id : attempt_->live()) turn_.send(id, HubShowChunks{round_, attempt_->number(), fragment()});
@@ -559,6 +567,7 @@ void OpenRound::fail_attempt(const std::string& reason, Clock::duration delay) {
   turn_.publish(AttemptFailed{round_, attempt_->number(),
                               reason + (left_direct_ ? "; it went directly, and goes on around the ring" : "")});
   kept_.emplace(attempt_->number(), attempt_->live());
+  reports_came_ = AnswerTimes(attempt_->live().size());
   blame_.attempt_failed(attempt_->order(), wire_, schedule_, turn_.now() - attempt_began_);
   kept_due_ = turn_.now() + turn_.run().dead_after;
   parts_.average_failed();

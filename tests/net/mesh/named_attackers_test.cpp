@@ -53,8 +53,10 @@ void NamedAttackersTest::an_attacker_costs_no_more_than_its_share() {
 
   AttackedRun attack{.islands = islands, .liars = liars, .inner = std::chrono::milliseconds(inner_milliseconds)};
   attack.grace = kind.grace;
-  static std::map<std::tuple<int, int, std::chrono::milliseconds>, AttackedRun::Outcome> honest_ones;
-  const auto [found, is_new] = honest_ones.try_emplace({islands, inner_milliseconds, kind.grace});
+  attack.ring = kind.ring;
+  using Times = std::tuple<int, int, std::chrono::milliseconds, std::chrono::milliseconds>;
+  static std::map<Times, AttackedRun::Outcome> honest_ones;
+  const auto [found, is_new] = honest_ones.try_emplace({islands, inner_milliseconds, kind.grace, kind.ring});
   if (is_new) found->second = attack.run(nullptr);
   const AttackedRun::Outcome& honest = found->second;
   AttackedRun::Outcome worst;

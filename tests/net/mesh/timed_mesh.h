@@ -24,6 +24,7 @@ struct TimedTimes {
   Clock::duration message = std::chrono::milliseconds(20);
   Clock::duration fetch = std::chrono::seconds(1);  // of the model by one that recovers
   Clock::duration tick = std::chrono::milliseconds(250);
+  std::int64_t numel = 1'000'000;  // that `ring` averages
 };
 
 class TimedMesh {
