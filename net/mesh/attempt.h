@@ -3,6 +3,7 @@
 // Not thread-safe; owned by the OpenRound.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -40,6 +41,7 @@ class OpenAttempt {
   void lose(const IslandId& island) { live_.erase(island); }
   void have(const IslandId& island, const std::string& digest);
   bool has_it(const IslandId& island) const { return digests_.contains(island); }
+  std::size_t how_many_train() const { return static_cast<std::size_t>(std::ranges::count_if(order_, trained)); }
   std::size_t how_many_have_it() const;
   std::vector<IslandId> still_averaging() const;
   // More than half of the members that train, of those that were lost, too: what the others' loss or delay may not

@@ -52,7 +52,7 @@ void MeshLinks::report(const IslandId& island, const IslandLinkReport& report, c
   }
 }
 
-bool MeshLinks::edge_failed(const IslandPair& edge, const Membership& all) {
+bool MeshLinks::edge_failed(const IslandPair& edge, const Membership& all, Clock::duration cost) {
   const auto is_proven = [&](const IslandId& id) {
     const MeshIsland* island = all.find(id);
     return island != nullptr && island->conduct.rounds_accepted > 0;
@@ -60,7 +60,7 @@ bool MeshLinks::edge_failed(const IslandPair& edge, const Membership& all) {
   const auto& [a, b] = edge;
   std::optional<IslandId> unproven;
   if (is_proven(a) != is_proven(b)) unproven = is_proven(a) ? b : a;
-  return failures_.failed(a, b, turn_.now(), unproven);
+  return failures_.failed(a, b, turn_.now(), {cost, all.islands().size()}, unproven);
 }
 
 RingChoice MeshLinks::choose(std::vector<AttemptMember> members) const {

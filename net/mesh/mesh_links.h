@@ -56,7 +56,7 @@ class MeshLinks {
   void direct_worked();
 
   // An attempt failed at this edge. True: too often of late.
-  bool edge_failed(const IslandPair& edge, const Membership& all);
+  bool edge_failed(const IslandPair& edge, const Membership& all, Clock::duration cost);
   // An island of so many whose edges to more of them failed than may be liars.
   bool is_at_fault(const IslandId& island, const std::set<IslandId>& islands) const {
     return failures_.is_at_fault(island, islands, turn_.now());

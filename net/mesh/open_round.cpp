@@ -13,6 +13,8 @@ constexpr std::chrono::milliseconds kFirstRetryDelay{500};
 constexpr std::chrono::milliseconds kLongestRetryDelay{5'000};
 constexpr std::chrono::seconds kStandstillRetryDelay{30};  // when nobody can tell whose fault it is
 constexpr int kMostStallDoublings = 6;
+// Who makes an average take longer than so many times what it takes usually costs the others more than it adds.
+constexpr int kMostOfUsual = 2;
 constexpr int kMostNonFiniteRounds = 3;  // in a row
 // The norm of an average may exceed the mean of its parts' norms by what quantising adds; with error feedback, by what
 // earlier rounds still owe, too.
@@ -78,7 +80,10 @@ void OpenRound::holds(const IslandId& island, const std::string& digest) {
   // Words of as many as may lie tell nothing. One more bounds how long the attempt may take; it leaves nobody behind.
   const bool is_true = !longest_ || attempt_->how_many_have_it() > most_liars(members_.islands().size());
   if (is_true && !stall_due_) stall_due_ = now + grace * (1 << std::min(stall_doublings_, kMostStallDoublings));
-  if (!average_due_ && attempt_->most_trainers_have_it()) average_due_ = now + grace;
+  if (!average_due_ && attempt_->most_trainers_have_it()) {
+    average_due_ = now + grace;
+    if (attempt_->how_many_train() >= 3 && !attempt_keeps_buckets_) members_.note_average(now - attempt_began_);
+  }
   decide();
 }
 
@@ -109,7 +114,8 @@ void OpenRound::said(const MeshIsland& island, const IslandAttemptFailed& messag
 void OpenRound::note_edge_that_left_behind(const IslandId& id, const IslandAttemptFailed& message) {
   if (!message.peer || !attempt_->has_it(*message.peer)) return;
   const bool is_asked = laggards_due_.has_value();
-  const bool had_edge = blame_.note_broken_edge(*attempt_, schedule_, id, message, /*at_first_hand=*/is_asked);
+  const Clock::duration cost = is_asked ? laggards_waited_ : Clock::duration{};
+  const bool had_edge = blame_.note_broken_edge(*attempt_, schedule_, id, message, /*at_first_hand=*/is_asked, cost);
   DelayBudget& budget = members_.budget();
   if (had_edge && is_asked) budget.charge(*message.peer, std::min(laggards_waited_, budget.most()) / 2);
 }
@@ -320,11 +326,13 @@ void OpenRound::begin_attempt(std::vector<AttemptMember> order) {
 }
 
 // Nobody tells the hub how far it is, and whoever sends a little now and then is not silent. The attempts of other
-// fragments share the links.
+// fragments share the links. What averages of late took says more than what members say of their links, which is waited
+// for as long as nothing else is known.
 std::optional<Clock::duration> OpenRound::longest(const HubAttempt& message) const {
   const double bytes = bytes_to_average(message) * turn_.run().fragments;
   if (bytes <= 0 || message.order.size() < 2) return std::nullopt;
-  const auto moves = std::chrono::duration_cast<Clock::duration>(Seconds(links_.longest_seconds(message.order, bytes)));
+  auto moves = std::chrono::duration_cast<Clock::duration>(Seconds(links_.longest_seconds(message.order, bytes)));
+  if (const auto usual = members_.usual_average()) moves = std::min(moves, kMostOfUsual * *usual);
   const auto grace = std::max<Clock::duration>(turn_.run().straggler_grace, turn_.run().lost_after);
   return (grace + moves) * (1 << std::min(held_up_attempts_, kMostStallDoublings));
 }

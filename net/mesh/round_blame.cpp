@@ -38,8 +38,9 @@ void RoundBlame::add_report(const IslandId& reporter, const IslandAttemptFailed&
 }
 
 bool RoundBlame::note_broken_edge(const OpenAttempt& attempt, Schedule schedule, const IslandId& reporter,
-                                  const IslandAttemptFailed& report, bool at_first_hand) {
+                                  const IslandAttemptFailed& report, bool at_first_hand, Clock::duration cost) {
   failed_order_ = attempt.order();
+  failed_after_ = cost;
   failed_schedule_ = schedule;
   if (!report.peer || !had_edge_with(reporter, *report.peer)) return false;
   (void)edge_failed(std::minmax(reporter, *report.peer), at_first_hand);
@@ -124,7 +125,7 @@ bool RoundBlame::avoid_edge(const IslandId& a, const IslandId& b) {
 // that it never stood; that it was closed may be because the attempt's end was heard of. Where no order can, one end
 // sits the round out (ARCHITECTURE.md, Blame).
 bool RoundBlame::edge_failed(const IslandPair& edge, bool at_first_hand) {
-  const bool too_often = links_.edge_failed(edge, members_);
+  const bool too_often = links_.edge_failed(edge, members_, failed_after_);
   if (take_out_who_is_at_fault(edge)) {
     links_.declare_dead(edge.first, edge.second);
     return true;
@@ -164,9 +165,10 @@ void RoundBlame::blame_who_held_up(const FailureReports& reports, Clock::duratio
     if (at_the_end && (!held_up_by_.contains(peer) || held_up_by_.contains(waiting))) continue;
     // The attempts of other fragments share it.
     const double rate = static_cast<double>(bytes) * turn_.run().fragments / Seconds(lasted).count();
-    if (!at_the_end && links_.has_got_slow(peer, waiting, rate)) return;
+    const bool may_take_longer = !members_.usual_average();
+    if (!at_the_end && may_take_longer && links_.has_got_slow(peer, waiting, rate)) return;
     const IslandPair edge = std::minmax(waiting, peer);
-    links_.edge_failed(edge, members_);
+    links_.edge_failed(edge, members_, lasted);
     if (take_out_who_is_at_fault(edge) || !avoid_edge(waiting, peer)) links_.declare_dead(waiting, peer);
     held_up_ = {edge.first, edge.second};
     if (at_the_end) held_up_.erase(waiting);  // the others waited on its account

@@ -29,7 +29,7 @@ class RoundBlame {
   void add_report(const IslandId& reporter, const IslandAttemptFailed& report);
   // Of one that runs, which the others end well. False: there is no such edge.
   bool note_broken_edge(const OpenAttempt& attempt, Schedule schedule, const IslandId& reporter,
-                        const IslandAttemptFailed& report, bool at_first_hand);
+                        const IslandAttemptFailed& report, bool at_first_hand, Clock::duration cost);
   // The hub itself ended it, for it took far longer than its links need, `lasted`: by what the others say, the edge
   // over which least came held it up.
   // `holders`: that have the average; then those that have not were let have no more by one that has.

@@ -174,7 +174,9 @@ TimedRing::Failure TimedRing::when_aborted(std::size_t seat, const std::string& 
   }
   for (const std::size_t peer : waited_for) {
     const RingConduct conduct = seats_[peer].conduct;
-    const bool owes = is_direct() ? conduct == RingConduct::kStalls || conduct == RingConduct::kSlow || conduct == RingConduct::kHalts : has_come(peer);
+    const bool owes =
+        is_direct() ? conduct == RingConduct::kStalls || conduct == RingConduct::kSlow || conduct == RingConduct::kHalts
+                    : has_come(peer);
     if (owes) return {attempt_.order[peer].id, reason, false, bytes_at(seat)};
   }
   return {std::nullopt, reason};
