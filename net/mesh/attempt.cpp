@@ -57,6 +57,14 @@ bool OpenAttempt::holds(const std::string& digest) const {
                              [&](const auto& entry) { return live_.contains(entry.first) && entry.second == digest; });
 }
 
+bool OpenAttempt::most_members_hold(const std::string& digest) const {
+  const auto holds_it = [&](const IslandId& island) {
+    const auto found = digests_.find(island);
+    return found != digests_.end() && found->second == digest;
+  };
+  return 2 * static_cast<std::size_t>(std::ranges::count_if(live_, holds_it)) > order_.size();
+}
+
 std::optional<std::string> OpenAttempt::held_by_most(std::size_t liars) const {
   for (const auto& [first, digest] : digests_) {
     const auto holds_it = [&](const IslandId& island) {

@@ -54,7 +54,8 @@ class OpenAttempt {
   // What more than half of the members that train hold, of those that were lost, too; empty: nothing. `liars`: by so
   // many that most of the honest do, whichever so many lie.
   std::optional<std::string> held_by_most(std::size_t liars = 0) const;
-  bool holds(const std::string& digest) const;  // some live member does
+  bool holds(const std::string& digest) const;              // some live member does
+  bool most_members_hold(const std::string& digest) const;  // with weight or without
   // With kDiffer: those whose digest is not the one that more than half of the live trainers hold (of receivers, where
   // no trainer lives); nobody when no digest is held by so many: then counting decides nothing.
   std::vector<IslandId> outvoted() const;

@@ -431,9 +431,19 @@ void OpenRound::decide() {
   if (differ) inquire();
 }
 
-// More than half found so, or nobody can tell: somebody gave more than it said.
+// Somebody gave more than it said. More than half found so: who it was is searched for over rounds. Or nobody can tell.
 void OpenRound::refuse_too_large() {
   const std::string reason = "its average is larger than its parts can be";
+  const std::set<IslandId> left_out = left_out_of(attempt_->order());
+  const auto gave = static_cast<std::size_t>(std::ranges::count_if(attempt_->order(), trained));
+  const bool most_find_so = attempt_->held_by_most() == kTooLarge || attempt_->most_members_hold(kTooLarge);
+  if (gave + left_out.size() > 2 && most_find_so && !attempt_keeps_buckets_) {
+    const auto fault = trust_.work().find_too_large(attempt_->order(), left_out);
+    if (fault.is_hopeless) ++reported_failures_;
+    fail_attempt(reason, retry_delay());
+    kept_.reset();
+    return;
+  }
   ++reported_failures_;
   fail_attempt(reason, retry_delay());
   kept_.reset();

@@ -282,7 +282,7 @@ struct Deserts : Liar {
 
 // 10. Gives more than it says: every average is too large, and it alone does not say so.
 struct GivesMore : Liar {
-  GivesMore(TimedMesh& mesh, IslandId id, SharedConspiracy plot) : Liar(mesh, std::move(id), std::move(plot)) {}
+  using Liar::Liar;
   TimedValues gradient() const override {
     TimedValues values = Liar::gradient();
     for (double& value : values) value *= 50;
@@ -606,32 +606,33 @@ std::vector<NamedAttacker> named_attackers() {
       {"A9 cuts at the end", maker<Breaks>(RingConduct::kCuts)},
       {"A9 is silent in the ring", maker<Breaks>(RingConduct::kSilent)},
       {"A9 stalls", maker<Breaks>(RingConduct::kStalls)},
-      {"A9 slow", maker<Breaks>(RingConduct::kSlow), 60s, true, 4, 60min},
+      {"A9 slow", maker<Breaks>(RingConduct::kSlow), 60s, true, 60min},
       {"A11 starves those after it", maker<Breaks>(RingConduct::kStarves)},
       {"A11 starves those after it, grace 10 s", maker<Breaks>(RingConduct::kStarves), 10s},
-      {"A11 starves its next", maker<Breaks>(RingConduct::kStarvesNext), 60s, true, 4, 60min},
-      {"A11 starves its next, grace 10 s", maker<Breaks>(RingConduct::kStarvesNext), 10s, true, 4, 60min},
+      {"A11 starves its next", maker<Breaks>(RingConduct::kStarvesNext), 60s, true, 60min},
+      {"A11 starves its next, grace 10 s", maker<Breaks>(RingConduct::kStarvesNext), 10s, true, 60min},
       {"A12 frame by turns", maker<FramesByTurns>(), 60s},
       {"A9 alters bytes", maker<Breaks>(RingConduct::kAlters)},
       {"A10 is cut off in each attempt", maker<Deserts>(false)},
       {"A10 leaves in each attempt", maker<Deserts>(true)},
-      {"A10 gives more than it says", maker<GivesMore>(), 60s, true, 1},
+      {"A10 gives more than it says", maker<GivesMore>(), 60s, true, 60min},
+      {"A13 gives more, ring of 20 s", maker<GivesMore>(), 60s, true, 180min, 20s},
       {"A10 flaps, never ready", maker<Flaps>(false)},
       {"A10 leaves and comes, never ready", maker<Flaps>(true)},
       {"A10 fetches for ever", maker<Fetches>(false)},
       {"A10 fetches for ever, anew each time", maker<Fetches>(true)},
       {"A10 wrong state", maker<WrongState>()},
       {"A10 keeps what it does not hold", maker<Keeps>()},
-      {"A10 slow by its word", maker<SlowByItsWord>(), 60s, true, 4, 60min},
-      {"A13 has it at once, ring of 2 min", maker<HasItAtOnce>(), 60s, true, 4, 60min, 120s},
-      {"A13 fails a few at their end, ring of 2 min", maker<FailsAFew>(2, 61min, RingConduct::kTakesPart), 60s, true, 4,
+      {"A10 slow by its word", maker<SlowByItsWord>(), 60s, true, 60min},
+      {"A13 has it at once, ring of 2 min", maker<HasItAtOnce>(), 60s, true, 60min, 120s},
+      {"A13 fails a few at their end, ring of 2 min", maker<FailsAFew>(2, 61min, RingConduct::kTakesPart), 60s, true,
        180min, 120s},
-      {"A13 holds up a few, ring of 1 min", maker<FailsAFew>(1, 72min, RingConduct::kSlow), 60s, true, 4, 180min, 60s},
+      {"A13 holds up a few, ring of 1 min", maker<FailsAFew>(1, 72min, RingConduct::kSlow), 60s, true, 180min, 60s},
       {"A13 shows its bytes late", maker<ShowsLate>(false)},
       {"A13 shows its bytes late, and keeps them", maker<ShowsLate>(true)},
       {"A13 answers late", maker<AnswersLate>()},
-      {"A13 leaves for long, ring of 10 s", maker<LeavesForLong>(), 60s, true, 4, 20min, 10s},
-      {"A13 has got slow, ring of 20 s", maker<GotSlow>(), 60s, true, 4, 60min, 20s},
+      {"A13 leaves for long, ring of 10 s", maker<LeavesForLong>(), 60s, true, 20min, 10s},
+      {"A13 has got slow, ring of 20 s", maker<GotSlow>(), 60s, true, 60min, 20s},
       {"A10 rotates", maker<Rotates>(false)},
       {"A10 rotates with each attempt", maker<Rotates>(true)},
   };

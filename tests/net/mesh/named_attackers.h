@@ -44,7 +44,6 @@ struct NamedAttacker {
   std::function<void(TimedMesh&, const std::string& id, SharedConspiracy)> add;
   std::chrono::milliseconds grace{60'000};
   bool warms_up = true;             // else what it does at once counts
-  int most = 4;                     // of several the run says that nobody can tell who it is, and stands still
   std::chrono::minutes warm_up{5};  // at least: an attempt that is held up takes minutes, and tells of one edge
   std::chrono::milliseconds ring{500};
 };

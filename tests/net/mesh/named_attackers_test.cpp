@@ -34,7 +34,6 @@ void NamedAttackersTest::an_attacker_costs_no_more_than_its_share_data() {
     for (const auto& [islands, liars] : {std::pair(3, 1), {4, 1}, {8, 1}, {8, 2}, {14, 4}, {7, 2}}) {
       for (const int inner : {1000, 10'000}) {
         const bool is_usual = islands == 3 || (liars == 2 && inner == 10'000);
-        if (liars > attackers[static_cast<std::size_t>(i)].most) continue;
         if (!is_usual && std::getenv("ATOLL_ATTACKERS_ALL") == nullptr) continue;
         QTest::addRow("%s, %d of %d, %d ms", name.c_str(), liars, islands, inner) << i << islands << liars << inner;
       }
