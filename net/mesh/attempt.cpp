@@ -141,18 +141,14 @@ void FailureReports::add(const IslandId& reporter, IslandAttemptFailed report) {
   if (std::ranges::none_of(reports_, same)) reports_.emplace_back(reporter, std::move(report));
 }
 
-FailureReports::Edges FailureReports::never_met() const {
-  Edges edges;
-  for (const auto& [reporter, says] : reports_) {
-    if (says.peer && says.never_met) edges.emplace_back(reporter, *says.peer);
-  }
-  return edges;
-}
+FailureReports::Edges FailureReports::never_met() const { return edges(&IslandAttemptFailed::never_met); }
 
-FailureReports::Edges FailureReports::silent() const {
+FailureReports::Edges FailureReports::silent() const { return edges(&IslandAttemptFailed::silent); }
+
+FailureReports::Edges FailureReports::edges(bool IslandAttemptFailed::*found) const {
   Edges edges;
   for (const auto& [reporter, says] : reports_) {
-    if (says.peer && says.silent) edges.emplace_back(reporter, *says.peer);
+    if (says.peer && says.*found) edges.emplace_back(reporter, *says.peer);
   }
   return edges;
 }

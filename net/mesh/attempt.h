@@ -132,6 +132,8 @@ class FailureReports {
   std::vector<Wait> waits() const;
 
  private:
+  Edges edges(bool IslandAttemptFailed::*found) const;
+
   std::vector<std::pair<IslandId, IslandAttemptFailed>> reports_;  // as they came
 };
 
