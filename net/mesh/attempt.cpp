@@ -12,6 +12,8 @@ void OpenAttempt::have(const IslandId& island, const std::string& digest) {
   if (live_.contains(island)) digests_[island] = digest;
 }
 
+std::size_t OpenAttempt::how_many_have_it() const { return live_.size() - still_averaging().size(); }
+
 std::vector<IslandId> OpenAttempt::still_averaging() const {
   std::vector<IslandId> islands;
   for (const IslandId& island : live_) {
@@ -55,6 +57,14 @@ bool OpenAttempt::holds(const std::string& digest) const {
                              [&](const auto& entry) { return live_.contains(entry.first) && entry.second == digest; });
 }
 
+bool OpenAttempt::most_members_hold(const std::string& digest) const {
+  const auto holds_it = [&](const IslandId& island) {
+    const auto found = digests_.find(island);
+    return found != digests_.end() && found->second == digest;
+  };
+  return 2 * static_cast<std::size_t>(std::ranges::count_if(live_, holds_it)) > order_.size();
+}
+
 std::optional<std::string> OpenAttempt::held_by_most(std::size_t liars) const {
   for (const auto& [first, digest] : digests_) {
     const auto holds_it = [&](const IslandId& island) {
@@ -85,6 +95,11 @@ std::vector<IslandId> OpenAttempt::outvoted() const {
     if (digests_.at(island) != winner->first) islands.push_back(island);
   }
   return islands;
+}
+
+Clock::duration AnswerTimes::came(Clock::time_point now) {
+  if (!most_at_ && 2 * ++came_ > asked_) most_at_ = now;
+  return most_at_ ? now - *most_at_ : Clock::duration{};
 }
 
 KeptBuckets::KeptBuckets(Attempt of, const std::set<IslandId>& members) : of_(of) {
@@ -126,18 +141,14 @@ void FailureReports::add(const IslandId& reporter, IslandAttemptFailed report) {
   if (std::ranges::none_of(reports_, same)) reports_.emplace_back(reporter, std::move(report));
 }
 
-FailureReports::Edges FailureReports::never_met() const {
-  Edges edges;
-  for (const auto& [reporter, says] : reports_) {
-    if (says.peer && says.never_met) edges.emplace_back(reporter, *says.peer);
-  }
-  return edges;
-}
+FailureReports::Edges FailureReports::never_met() const { return edges(&IslandAttemptFailed::never_met); }
 
-FailureReports::Edges FailureReports::silent() const {
+FailureReports::Edges FailureReports::silent() const { return edges(&IslandAttemptFailed::silent); }
+
+FailureReports::Edges FailureReports::edges(bool IslandAttemptFailed::*found) const {
   Edges edges;
   for (const auto& [reporter, says] : reports_) {
-    if (says.peer && says.silent) edges.emplace_back(reporter, *says.peer);
+    if (says.peer && says.*found) edges.emplace_back(reporter, *says.peer);
   }
   return edges;
 }

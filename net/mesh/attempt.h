@@ -3,6 +3,7 @@
 // Not thread-safe; owned by the OpenRound.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -10,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "net/base/deadline.h"
 #include "net/base/id.h"
 #include "net/wire/mesh.h"
 
@@ -39,6 +41,8 @@ class OpenAttempt {
   void lose(const IslandId& island) { live_.erase(island); }
   void have(const IslandId& island, const std::string& digest);
   bool has_it(const IslandId& island) const { return digests_.contains(island); }
+  std::size_t how_many_train() const { return static_cast<std::size_t>(std::ranges::count_if(order_, trained)); }
+  std::size_t how_many_have_it() const;
   std::vector<IslandId> still_averaging() const;
   // More than half of the members that train, of those that were lost, too: what the others' loss or delay may not
   // decide.
@@ -50,7 +54,8 @@ class OpenAttempt {
   // What more than half of the members that train hold, of those that were lost, too; empty: nothing. `liars`: by so
   // many that most of the honest do, whichever so many lie.
   std::optional<std::string> held_by_most(std::size_t liars = 0) const;
-  bool holds(const std::string& digest) const;  // some live member does
+  bool holds(const std::string& digest) const;              // some live member does
+  bool most_members_hold(const std::string& digest) const;  // with weight or without
   // With kDiffer: those whose digest is not the one that more than half of the live trainers hold (of receivers, where
   // no trainer lives); nobody when no digest is held by so many: then counting decides nothing.
   std::vector<IslandId> outvoted() const;
@@ -63,6 +68,18 @@ class OpenAttempt {
   std::vector<AttemptMember> order_;
   std::set<IslandId> live_;
   std::map<IslandId, std::string> digests_;
+};
+
+// Whom the others wait for who answers when most have: it pays for that (DelayBudget).
+class AnswerTimes {
+ public:
+  explicit AnswerTimes(std::size_t asked = 0) : asked_(asked) {}
+  // One more answer has come: for how long the others have waited for it.
+  Clock::duration came(Clock::time_point now);
+
+ private:
+  std::size_t asked_, came_ = 0;
+  std::optional<Clock::time_point> most_at_;
 };
 
 // What an attempt that failed leaves: of which buckets each of its members holds the average whole. Within one attempt
@@ -115,6 +132,8 @@ class FailureReports {
   std::vector<Wait> waits() const;
 
  private:
+  Edges edges(bool IslandAttemptFailed::*found) const;
+
   std::vector<std::pair<IslandId, IslandAttemptFailed>> reports_;  // as they came
 };
 

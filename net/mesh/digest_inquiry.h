@@ -31,6 +31,7 @@ class DigestInquiry {
   // The first answer of an island counts; one of another length than the ring says nothing.
   void answer(const IslandId& island, std::vector<std::string> chunk_digests);
   void lose(const IslandId& island) { asked_.erase(island); }
+  bool awaits(const IslandId& island) const { return asked_.contains(island) && !answers_.contains(island); }
   bool complete() const;
   std::vector<IslandId> silent() const;  // asked, and no answer
 

@@ -24,18 +24,25 @@ using IslandPair = std::pair<IslandId, IslandId>;  // the smaller id first
 // How many of so many islands may lie, and the others go on: one of three, and three in ten.
 constexpr std::size_t most_liars(std::size_t islands) { return islands < 3 ? 0 : islands < 7 ? 1 : islands * 3 / 10; }
 
+struct FailureCost {
+  Clock::duration time{};
+  std::size_t islands = 0;  // of the run
+};
+
 class EdgeFailures {
  public:
-  static constexpr int kTolerated = 3;  // within kRemembered: accidents happen
+  static constexpr int kTolerated = 3;  // within remembered(): accidents happen
+  // For so long at least, and so that what liars cost by it who are at fault for none yet is a tenth of the time.
   static constexpr std::chrono::hours kRemembered{1};
-  static constexpr std::chrono::minutes kFirstRest{10};
+  static constexpr int kShare = 10;
+  static constexpr int kFirstRest = 6;  // the first rest is one part in so many of that
   static constexpr int kMostDoublings = 5;
   // Rounds: who sat one out receives the next, so that turns of one would leave both ends out for good.
   static constexpr int kTurn = 8;
 
-  // An attempt failed at this edge. True: for the kTolerated-th time of late, or after it has rested. `unproven`: the
-  // end of which no work was ever accepted, where there is of the other.
-  bool failed(const IslandId& a, const IslandId& b, Clock::time_point now,
+  // An attempt failed at this edge, which cost the others so much. True: for the kTolerated-th time of late, or after
+  // it has rested. `unproven`: the end of which no work was ever accepted, where there is of the other.
+  bool failed(const IslandId& a, const IslandId& b, Clock::time_point now, FailureCost cost = {},
               const std::optional<IslandId>& unproven = std::nullopt);
   // The edge is not to be used for as long as this says: twice as long as the last time, where that is not long ago.
   Clock::duration rest(const IslandId& a, const IslandId& b, Clock::time_point now);
@@ -56,12 +63,16 @@ class EdgeFailures {
   struct Edge {
     std::deque<Clock::time_point> failures;  // of late, the oldest first
     Clock::time_point rests_until{};
-    int rests = 0;                          // each soon after the one before
-    std::optional<IslandId> unproven = {};  // when it first failed, or doubted since
-    std::optional<IslandId> sat_out = {};   // the last time that one of its ends did
-    int rounds_out = 0;                     // so often, one time after the other
+    int rests = 0;                             // each soon after the one before
+    Clock::duration remembered = kRemembered;  // the longest of its failures
+    std::optional<IslandId> unproven = {};     // when it first failed, or doubted since
+    std::optional<IslandId> sat_out = {};      // the last time that one of its ends did
+    int rounds_out = 0;                        // so often, one time after the other
   };
 
+  static std::size_t most_failed_peers(std::size_t islands);
+  static Clock::duration remembered(FailureCost cost);
+  static Clock::duration rest_of(const Edge& edge);
   std::size_t failed_peers(const IslandId& island, const std::set<IslandId>& of, Clock::time_point now) const;
 
   std::map<IslandPair, Edge> edges_;

@@ -8,7 +8,7 @@ namespace atl {
 namespace {
 
 constexpr std::chrono::seconds kRosterPace{1};
-constexpr std::size_t kInnerPhases = 8;              // remembered
+constexpr std::size_t kTimes = 8;                    // remembered
 constexpr std::chrono::hours kLongestPause{7 * 24};  // then its place is free
 
 }  // namespace
@@ -146,14 +146,18 @@ double Membership::seconds_in_debt(const IslandId& island) const {
   return Seconds(budget_.until_paid(island, count_here())).count();
 }
 
-void Membership::note_inner_phase(Clock::duration time) {
-  inner_phases_.push_back(time);
-  if (inner_phases_.size() > kInnerPhases) inner_phases_.pop_front();
+void Membership::note_inner_phase(Clock::duration time) { note(inner_phases_, time); }
+
+void Membership::note_average(Clock::duration time) { note(averages_, time); }
+
+void Membership::note(Times& times, Clock::duration time) {
+  times.push_back(time);
+  if (times.size() > kTimes) times.pop_front();
 }
 
-std::optional<Clock::duration> Membership::usual_inner_phase() const {
-  if (inner_phases_.empty()) return std::nullopt;
-  std::vector<Clock::duration> times(inner_phases_.begin(), inner_phases_.end());
+std::optional<Clock::duration> Membership::middle(const Times& of) {
+  if (of.empty()) return std::nullopt;
+  std::vector<Clock::duration> times(of.begin(), of.end());
   std::ranges::sort(times);
   return times[times.size() / 2];
 }

@@ -61,7 +61,10 @@ class Membership {
 
   // How long it took until most of three trainers or more were ready, in the middle of the last rounds.
   void note_inner_phase(Clock::duration time);
-  std::optional<Clock::duration> usual_inner_phase() const;
+  std::optional<Clock::duration> usual_inner_phase() const { return middle(inner_phases_); }
+  // The same of how long it took until most of three trainers or more had an average, made as a whole.
+  void note_average(Clock::duration time);
+  std::optional<Clock::duration> usual_average() const { return middle(averages_); }
 
   HubRoster roster() const;
   void note_change() { roster_changed_ = true; }
@@ -73,11 +76,15 @@ class Membership {
   void send_roster_unless_due(const IslandId& to);
 
  private:
+  using Times = std::deque<Clock::duration>;  // of late
+  static void note(Times& times, Clock::duration time);
+  static std::optional<Clock::duration> middle(const Times& of);
+
   CoordinatorTurn& turn_;
   Islands islands_;
   std::map<IslandId, Conduct> gone_;  // of those that left
   DelayBudget budget_;
-  std::deque<Clock::duration> inner_phases_;
+  Times inner_phases_, averages_;
   bool roster_changed_ = false;  // since it was sent to all
   Clock::time_point roster_sent_;
 };

@@ -12,6 +12,7 @@ constexpr std::chrono::seconds kProbesTake{10};  // an island has few to do, one
 constexpr std::chrono::minutes kDialAgainAfter{10};
 constexpr std::chrono::minutes kDirectAgainAfter{10};
 constexpr int kMostDirectDoublings = 4;
+constexpr std::chrono::hours kSlowAgainAfter{1};  // an owner's limit changes now and then, a liar's word each time
 
 }  // namespace
 
@@ -52,7 +53,7 @@ void MeshLinks::report(const IslandId& island, const IslandLinkReport& report, c
   }
 }
 
-bool MeshLinks::edge_failed(const IslandPair& edge, const Membership& all) {
+bool MeshLinks::edge_failed(const IslandPair& edge, const Membership& all, Clock::duration cost) {
   const auto is_proven = [&](const IslandId& id) {
     const MeshIsland* island = all.find(id);
     return island != nullptr && island->conduct.rounds_accepted > 0;
@@ -60,7 +61,7 @@ bool MeshLinks::edge_failed(const IslandPair& edge, const Membership& all) {
   const auto& [a, b] = edge;
   std::optional<IslandId> unproven;
   if (is_proven(a) != is_proven(b)) unproven = is_proven(a) ? b : a;
-  return failures_.failed(a, b, turn_.now(), unproven);
+  return failures_.failed(a, b, turn_.now(), {cost, all.islands().size()}, unproven);
 }
 
 RingChoice MeshLinks::choose(std::vector<AttemptMember> members) const {
@@ -130,6 +131,9 @@ bool MeshLinks::has_got_slow(const IslandId& from, const IslandId& to, double by
   if (!(bytes_per_second >= kSlowestAwaited && bytes_per_second <= kFastestExpected)) return false;
   const auto known = matrix_.known(from, to, turn_.now());
   if (known && known->bytes_per_second <= kFarSlower * bytes_per_second) return false;
+  const auto [last, is_first] = got_slow_.try_emplace(std::minmax(from, to), turn_.now());
+  if (!is_first && turn_.now() - last->second < kSlowAgainAfter) return false;
+  last->second = turn_.now();
   matrix_.carried(from, to, bytes_per_second, turn_.now());
   return true;
 }
@@ -163,6 +167,8 @@ void MeshLinks::declare_dead(const IslandId& a, const IslandId& b) {
 
 void MeshLinks::forget_removed(const IslandId& island) {
   bad_edges_.forget(island);
+  std::erase_if(got_slow_,
+                [&](const auto& entry) { return entry.first.first == island || entry.first.second == island; });
   failures_.forget(island);
 }
 

@@ -3,6 +3,7 @@
 // RoundCoordinator.
 #pragma once
 
+#include <map>
 #include <set>
 #include <vector>
 
@@ -29,7 +30,8 @@ class MeshLinks {
   // An island speaks of its own edges only, and only of those to islands that are there.
   void report(const IslandId& island, const IslandLinkReport& report, const Membership& members);
   // That it carried no more explains why an attempt took longer than longest_seconds(), and the next one has the time
-  // that it needs. Not so where it is no slower than that took it for, or slower than anybody is waited for.
+  // that it needs. Not so where it is no slower than that took it for, or slower than anybody is waited for, nor twice
+  // in an hour.
   bool has_got_slow(const IslandId& from, const IslandId& to, double bytes_per_second);
   void forget(const IslandId& island) { matrix_.forget(island); }
   std::uint64_t reports() const { return reports_; }  // that came
@@ -56,7 +58,7 @@ class MeshLinks {
   void direct_worked();
 
   // An attempt failed at this edge. True: too often of late.
-  bool edge_failed(const IslandPair& edge, const Membership& all);
+  bool edge_failed(const IslandPair& edge, const Membership& all, Clock::duration cost);
   // An island of so many whose edges to more of them failed than may be liars.
   bool is_at_fault(const IslandId& island, const std::set<IslandId>& islands) const {
     return failures_.is_at_fault(island, islands, turn_.now());
@@ -83,8 +85,9 @@ class MeshLinks {
   Clock::time_point direct_again_at_{};
   std::uint64_t reports_ = 0;
   Clock::time_point probes_until_{};
-  EdgeFailures failures_;  // of all rounds since the hub started
-  BadEdges bad_edges_;     // likewise
+  EdgeFailures failures_;                             // of all rounds since the hub started
+  BadEdges bad_edges_;                                // likewise
+  std::map<IslandPair, Clock::time_point> got_slow_;  // the last time that an edge did
 };
 
 }  // namespace atl

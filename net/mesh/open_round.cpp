@@ -13,6 +13,8 @@ constexpr std::chrono::milliseconds kFirstRetryDelay{500};
 constexpr std::chrono::milliseconds kLongestRetryDelay{5'000};
 constexpr std::chrono::seconds kStandstillRetryDelay{30};  // when nobody can tell whose fault it is
 constexpr int kMostStallDoublings = 6;
+// Who makes an average take longer than so many times what it takes usually costs the others more than it adds.
+constexpr int kMostOfUsual = 2;
 constexpr int kMostNonFiniteRounds = 3;  // in a row
 // The norm of an average may exceed the mean of its parts' norms by what quantising adds; with error feedback, by what
 // earlier rounds still owe, too.
@@ -75,16 +77,23 @@ void OpenRound::holds(const IslandId& island, const std::string& digest) {
   const auto now = turn_.now();
   const auto grace = turn_.run().straggler_grace;
   attempt_->have(island, digest);
-  // The first one's word leaves nobody behind, for it may be lying; but it bounds how long the attempt may take.
-  if (!stall_due_) stall_due_ = now + grace * (1 << std::min(stall_doublings_, kMostStallDoublings));
-  if (!average_due_ && attempt_->most_trainers_have_it()) average_due_ = now + grace;
+  // Words of as many as may lie tell nothing. One more bounds how long the attempt may take; it leaves nobody behind.
+  const bool is_true = !longest_ || attempt_->how_many_have_it() > most_liars(members_.islands().size());
+  if (is_true && !stall_due_) stall_due_ = now + grace * (1 << std::min(stall_doublings_, kMostStallDoublings));
+  if (!average_due_ && attempt_->most_trainers_have_it()) {
+    average_due_ = now + grace;
+    if (attempt_->how_many_train() >= 3 && !attempt_keeps_buckets_) members_.note_average(now - attempt_began_);
+  }
   decide();
 }
 
 void OpenRound::said(const MeshIsland& island, const IslandAttemptFailed& message) {
   const IslandId& id = island.id();
   if (kept_ && message.attempt == kept_->attempt()) {
-    if (kept_->awaits(id)) blame_.add_report(id, message);
+    if (kept_->awaits(id)) {
+      members_.budget().charge(id, reports_came_.came(turn_.now()));
+      blame_.add_report(id, message);
+    }
     return kept_->report(id, message.whole_buckets);
   }
   if (!attempt_ || message.attempt != attempt_->number() || !attempt_->live().contains(id)) return;
@@ -95,6 +104,7 @@ void OpenRound::said(const MeshIsland& island, const IslandAttemptFailed& messag
   }
   ++reported_failures_;
   fail_attempt(fmt::format("{}: {}", id.value, message.reason), retry_delay());
+  (void)reports_came_.came(turn_.now());
   kept_->report(id, message.whole_buckets);
   blame_.report(id, message);
 }
@@ -104,13 +114,16 @@ void OpenRound::said(const MeshIsland& island, const IslandAttemptFailed& messag
 void OpenRound::note_edge_that_left_behind(const IslandId& id, const IslandAttemptFailed& message) {
   if (!message.peer || !attempt_->has_it(*message.peer)) return;
   const bool is_asked = laggards_due_.has_value();
-  const bool had_edge = blame_.note_broken_edge(*attempt_, schedule_, id, message, /*at_first_hand=*/is_asked);
+  const Clock::duration cost = is_asked ? laggards_waited_ : Clock::duration{};
+  const bool had_edge = blame_.note_broken_edge(*attempt_, schedule_, id, message, /*at_first_hand=*/is_asked, cost);
   DelayBudget& budget = members_.budget();
   if (had_edge && is_asked) budget.charge(*message.peer, std::min(laggards_waited_, budget.most()) / 2);
 }
 
 void OpenRound::said(const MeshIsland& island, const IslandChunks& message) {
-  if (inquiry_ && message.attempt == inquiry_->attempt()) inquiry_->answer(island.id(), message.digests);
+  if (!inquiry_ || message.attempt != inquiry_->attempt() || !inquiry_->awaits(island.id())) return;
+  members_.budget().charge(island.id(), answers_came_.came(turn_.now()));
+  inquiry_->answer(island.id(), message.digests);
 }
 
 // Not of one that said that it is ready: its work may be in the average.
@@ -157,7 +170,8 @@ void OpenRound::settle_attempt() {
   settle_inquiry();
   if (kept_ && (kept_->complete() || turn_.now() >= kept_due_)) {
     blame_.judge();
-    if (!blame_.held_up().empty()) held_up_attempts_ = stall_doublings_ = 0;
+    const bool is_found = !blame_.held_up().empty() || !blame_.at_fault().empty();
+    if (is_found) held_up_attempts_ = stall_doublings_ = 0;
   }
 }
 
@@ -265,7 +279,7 @@ void OpenRound::charge_for_failure() {
     members_.budget().charge(id, std::min(cost / 2, members_.budget().most() / 2));
   }
   // What happens to half of them at once is no fault of theirs.
-  if (2 * blame_.at_fault().size() >= members_.count_here()) return;
+  if (2 * blame_.at_fault().size() >= std::max(last_members_.size(), members_.count_here())) return;
   for (const IslandId& id : blame_.at_fault()) {
     members_.budget().charge(id, cost);
     links_.doubt(id);
@@ -313,11 +327,13 @@ void OpenRound::begin_attempt(std::vector<AttemptMember> order) {
 }
 
 // Nobody tells the hub how far it is, and whoever sends a little now and then is not silent. The attempts of other
-// fragments share the links.
+// fragments share the links. What averages of late took says more than what members say of their links, which is waited
+// for as long as nothing else is known.
 std::optional<Clock::duration> OpenRound::longest(const HubAttempt& message) const {
   if (turn_.numel_of(message.fragment) == 0 || message.order.size() < 2) return std::nullopt;
   const double bytes = bytes_to_average(message) * turn_.run().fragments;
-  const auto moves = std::chrono::duration_cast<Clock::duration>(Seconds(links_.longest_seconds(message.order, bytes)));
+  auto moves = std::chrono::duration_cast<Clock::duration>(Seconds(links_.longest_seconds(message.order, bytes)));
+  if (const auto usual = members_.usual_average()) moves = std::min(moves, kMostOfUsual * *usual);
   const auto grace = std::max<Clock::duration>(turn_.run().straggler_grace, turn_.run().lost_after);
   return (grace + moves) * (1 << std::min(held_up_attempts_, kMostStallDoublings));
 }
@@ -416,9 +432,19 @@ void OpenRound::decide() {
   if (differ) inquire();
 }
 
-// More than half found so, or nobody can tell: somebody gave more than it said.
+// Somebody gave more than it said. More than half found so: who it was is searched for over rounds. Or nobody can tell.
 void OpenRound::refuse_too_large() {
   const std::string reason = "its average is larger than its parts can be";
+  const std::set<IslandId> left_out = left_out_of(attempt_->order());
+  const auto gave = static_cast<std::size_t>(std::ranges::count_if(attempt_->order(), trained));
+  const bool most_find_so = attempt_->held_by_most() == kTooLarge || attempt_->most_members_hold(kTooLarge);
+  if (gave + left_out.size() > 2 && most_find_so && !attempt_keeps_buckets_) {
+    const auto fault = trust_.work().find_too_large(attempt_->order(), left_out);
+    if (fault.is_hopeless) ++reported_failures_;
+    fail_attempt(reason, retry_delay());
+    kept_.reset();
+    return;
+  }
   ++reported_failures_;
   fail_attempt(reason, retry_delay());
   kept_.reset();
@@ -494,9 +520,11 @@ void OpenRound::end_what_is_held_up() {
   if (!attempt_ || inquiry_ || is_decided() || average_due_ || !longest_) return;
   if (turn_.now() - attempt_began_ < *longest_) return;
   ++stalled_attempts_;
+  RoundBlame::HeldUp held_up{turn_.now() - attempt_began_, holders()};
+  held_up.is_overdue = true;
   if (schedule_ == Schedule::kDirect) links_.direct_failed();
   fail_attempt("it takes far longer than its links need", {});
-  look_for_who_holds_up({turn_.now() - attempt_began_, {}, false, true});
+  look_for_who_holds_up(std::move(held_up));
 }
 
 // A member lets next to nothing come. The next attempt does without that edge; an exchange goes on round the ring,
@@ -511,6 +539,7 @@ void OpenRound::look_for_who_holds_up(RoundBlame::HeldUp held_up) {
 // Its members hold different averages: each is asked for its bytes, chunk by chunk.
 void OpenRound::inquire() {
   inquiry_.emplace(attempt_->number(), attempt_->order(), attempt_->live(), schedule_);
+  answers_came_ = AnswerTimes(attempt_->live().size());
   inquired_at_ = turn_.now();
   inquiry_due_ = inquired_at_ + turn_.run().dead_after;
   for (const IslandId& id : attempt_->live()) turn_.send(id, HubShowChunks{round_, attempt_->number(), fragment()});
@@ -566,6 +595,7 @@ void OpenRound::fail_attempt(const std::string& reason, Clock::duration delay) {
   turn_.publish(AttemptFailed{round_, attempt_->number(),
                               reason + (left_direct_ ? "; it went directly, and goes on around the ring" : "")});
   kept_.emplace(attempt_->number(), attempt_->live());
+  reports_came_ = AnswerTimes(attempt_->live().size());
   blame_.attempt_failed(attempt_->order(), wire_, schedule_, turn_.now() - attempt_began_);
   kept_due_ = turn_.now() + turn_.run().dead_after;
   parts_.average_failed();

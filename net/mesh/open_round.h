@@ -141,8 +141,9 @@ class OpenRound {
   bool left_direct_ = false;  // by the last attempt's failure
   Attempt last_attempt_;
   std::vector<IslandId> last_members_;
-  std::optional<KeptBuckets> kept_;  // of the last attempt, which failed
-  Clock::time_point kept_due_;       // the next attempt waits no longer for those that have not reported
+  std::optional<KeptBuckets> kept_;          // of the last attempt, which failed
+  AnswerTimes reports_came_, answers_came_;  // of the last attempt that failed; of the last inquiry
+  Clock::time_point kept_due_;               // the next attempt waits no longer for those that have not reported
   Clock::time_point retry_at_;
   int reported_failures_ = 0;
   int stalled_attempts_ = 0;

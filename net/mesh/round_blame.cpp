@@ -39,8 +39,9 @@ void RoundBlame::add_report(const IslandId& reporter, const IslandAttemptFailed&
 }
 
 bool RoundBlame::note_broken_edge(const OpenAttempt& attempt, Schedule schedule, const IslandId& reporter,
-                                  const IslandAttemptFailed& report, bool at_first_hand) {
+                                  const IslandAttemptFailed& report, bool at_first_hand, Clock::duration cost) {
   failed_order_ = attempt.order();
+  failed_after_ = cost;
   failed_schedule_ = schedule;
   if (!report.peer || !had_edge_with(reporter, *report.peer)) return false;
   (void)edge_failed(std::minmax(reporter, *report.peer), at_first_hand);
@@ -124,7 +125,7 @@ bool RoundBlame::avoid_edge(const IslandId& a, const IslandId& b) {
 // that it never stood; that it was closed may be because the attempt's end was heard of. Where no order can, one end
 // sits the round out (ARCHITECTURE.md, Blame).
 bool RoundBlame::edge_failed(const IslandPair& edge, bool at_first_hand) {
-  const bool too_often = links_.edge_failed(edge, members_);
+  const bool too_often = links_.edge_failed(edge, members_, failed_after_);
   if (take_out_who_is_at_fault(edge)) {
     links_.declare_dead(edge.first, edge.second);
     return true;
@@ -179,9 +180,10 @@ void RoundBlame::blame_who_held_up(const FailureReports& reports, const HeldUp& 
   if (worst == waits.end()) return;
   // The attempts of other fragments share the link. One that is slow for all is not slow at the end alone.
   const double rate = static_cast<double>(worst->bytes) * turn_.run().fragments / Seconds(held_up.lasted).count();
-  if (!held_up.laggards_paid && links_.has_got_slow(worst->peer, worst->waiting, rate)) return;
+  const bool may_take_longer = !held_up.laggards_paid && !members_.usual_average();
+  if (may_take_longer && links_.has_got_slow(worst->peer, worst->waiting, rate)) return;
   const IslandPair edge = std::minmax(worst->waiting, worst->peer);
-  links_.edge_failed(edge, members_);
+  links_.edge_failed(edge, members_, held_up.lasted);
   if (take_out_who_is_at_fault(edge) || !avoid_edge(edge.first, edge.second)) {
     links_.declare_dead(edge.first, edge.second);
   }

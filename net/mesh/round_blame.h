@@ -29,7 +29,7 @@ class RoundBlame {
   void add_report(const IslandId& reporter, const IslandAttemptFailed& report);
   // Of one that runs, which the others end well. False: there is no such edge.
   bool note_broken_edge(const OpenAttempt& attempt, Schedule schedule, const IslandId& reporter,
-                        const IslandAttemptFailed& report, bool at_first_hand);
+                        const IslandAttemptFailed& report, bool at_first_hand, Clock::duration cost);
   // The hub itself ended it, for somebody held it up: by what the others say, the edge to one that has the average over
   // which least came to one that has not; or, where all took far longer than the links need, any such edge.
   struct HeldUp {

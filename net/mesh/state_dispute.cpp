@@ -49,6 +49,8 @@ bool StateDispute::may_wait() {
 void StateDispute::part_makers() {
   if (!may_be_a_lie()) return;
   const HashAgreement& agreement = trust_.agreement();
+  const Clock::duration cost =
+      members_.usual_inner_phase().value_or(Clock::duration{}) + members_.usual_average().value_or(Clock::duration{});
   const auto vote_of = [&](const IslandId& id) {
     const auto found = agreement.votes().find(id);
     return found == agreement.votes().end() ? std::string() : found->second;
@@ -56,7 +58,7 @@ void StateDispute::part_makers() {
   for (const IslandId& one : agreement.voters()) {
     for (const IslandId& other : agreement.voters()) {
       if (one >= other || vote_of(one) == vote_of(other)) continue;
-      (void)links_.edge_failed({one, other}, members_);
+      (void)links_.edge_failed({one, other}, members_, cost);
       links_.declare_dead(one, other);
     }
   }

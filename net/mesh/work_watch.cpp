@@ -97,12 +97,26 @@ std::optional<WorkWatch::Fault> WorkWatch::find_fault(OuterStep round, const std
   looked_into_.reset();
   const WorkFindings found = find_in_work(members, words, wire);
   // One against one who says nothing tells something only of who is suspected already.
-  if (!found.is_judged || (found.said == 1 && !searches_)) return std::nullopt;
+  if (!found.is_judged || (found.said == 1 && !searches_)) {
+    if (searches_ && finds_size_) looked_into_ = round;  // it is no larger than it can be
+    return std::nullopt;
+  }
   is_overdue_ = false;
   looked_into_ = round;
   const auto gave = static_cast<std::size_t>(std::ranges::count_if(members, trained));
   if (found.missing > 0) return find_missing(found, members, gave + left_out.size());
   return find_contrary(round, found);
+}
+
+WorkWatch::Fault WorkWatch::find_too_large(const std::vector<AttemptMember>& members,
+                                           const std::set<IslandId>& left_out) {
+  looked_into_.reset();
+  WorkFindings found;
+  found.missing = 1;
+  const auto gave = static_cast<std::size_t>(std::ranges::count_if(members, trained));
+  const Fault fault = find_missing(found, members, gave + left_out.size());
+  finds_size_ = true;
+  return fault;
 }
 
 WorkWatch::Fault WorkWatch::find_missing(const WorkFindings& found, const std::vector<AttemptMember>& members,
@@ -112,6 +126,7 @@ WorkWatch::Fault WorkWatch::find_missing(const WorkFindings& found, const std::v
     largest_missing_ = 0;
     unsound_in_row_ = 0;
     at_once_ = 1;
+    finds_size_ = false;
     held_.clear();
     rounds_left_ = static_cast<std::uint32_t>(trainers) << std::min(fruitless_, kMostTermDoublings);
   }

@@ -34,6 +34,8 @@ class WorkWatch {
   // whose work it does without; `wire`: its format.
   std::optional<Fault> find_fault(OuterStep round, const std::vector<AttemptMember>& members,
                                   const std::set<IslandId>& left_out, const WorkWords& words, WireFormat wire);
+  // Most members find their average larger than what they say that they gave can be: nobody can say what it is of.
+  Fault find_too_large(const std::vector<AttemptMember>& members, const std::set<IslandId>& left_out);
   // An average was committed that nobody could look into, for parts of it are of an attempt before. True: the next one
   // is made anew, or who makes attempts fail would never be looked at.
   void note_kept(const WorkWords& words) {
@@ -78,6 +80,7 @@ class WorkWatch {
   double largest_missing_ = 0;      // in this search
   std::size_t unsound_in_row_ = 0;  // attempts
   std::size_t at_once_ = 1;         // left out
+  bool finds_size_ = false;         // in this search, an average was too large
   // Without all of these an average was sound: one after the other is let in again. True: with it one was not.
   std::map<IslandId, bool> held_;
   std::uint32_t rounds_left_ = 0;  // of this search, to find nobody in

@@ -30,6 +30,9 @@ AttackedRun::Outcome AttackedRun::run(const NamedAttacker* attacker) const {
   TimedTimes times;
   times.inner = inner;
   times.fetch = inner / 5;
+  times.ring = ring;
+  // Over links as fast as probes find them.
+  times.numel = std::max(times.numel, static_cast<std::int64_t>(Seconds(ring).count() * 25e6) - 12'500'000);
   TimedMesh mesh(run_of(*this), times, seed);
   const char* log = std::getenv("ATOLL_ATTACKER_LOG");
   const auto began = mesh.now();
@@ -60,7 +63,8 @@ AttackedRun::Outcome AttackedRun::run(const NamedAttacker* attacker) const {
     mesh.pass(std::max<Clock::duration>(at_least, warm_up_rounds * round));
   }
   const std::size_t before = mesh.commits().size();
-  const auto lasts = std::max<Clock::duration>(measured_at_least, measured_rounds * round);
+  const Clock::duration least = attacker == nullptr ? Clock::duration() : attacker->warm_up;
+  const auto lasts = std::max<Clock::duration>({measured_at_least, measured_rounds * round, least});
   mesh.left_out.clear();
   mesh.pass(lasts);
 

@@ -9,7 +9,7 @@ namespace atl {
 
 struct AttackedRun {
   int islands = 3, liars = 1;
-  std::chrono::milliseconds inner{10'000}, grace{60'000};
+  std::chrono::milliseconds inner{10'000}, grace{60'000}, ring{500};
   bool liars_come_first = true;  // by their ids
   unsigned seed = 1;
   // In rounds of an honest run, and no less than so long.

@@ -364,7 +364,7 @@ void CoordinatorFailuresTest::of_the_reports_of_a_stall_the_one_that_got_least_i
   };
   for (std::uint32_t attempt = 1; attempt <= 3; ++attempt) {
     for (int i = 0; i < 13; ++i) mesh.pass(1s);  // a stall takes long to be found
-    mesh.say(2, stall(attempt, 1, 2000));  // the first to lose patience is not the first to starve
+    mesh.say(2, stall(attempt, 1, 2000));        // the first to lose patience is not the first to starve
     mesh.say(3, stall(attempt, 2, 3000));
     mesh.say(1, stall(attempt, 3, 1000));
     mesh.pass(5s);

@@ -64,6 +64,7 @@ class CoordinatorHeldUpTest : public QObject {
   void a_slow_link_that_is_known_holds_nothing_up_and_so_does_one_that_nobody_measured();
   void who_answers_nothing_when_an_attempt_is_held_up_sits_out();
   void a_link_that_has_got_slow_gets_the_time_that_it_needs_and_costs_nobody_its_part();
+  void what_averages_took_of_late_says_how_long_the_next_may_take();
   void who_says_each_time_that_much_had_come_to_it_holds_up_two_attempts();
   void one_that_holds_up_edges_that_nobody_measured_does_so_no_longer();
 };
@@ -235,6 +236,28 @@ void CoordinatorHeldUpTest::a_link_that_has_got_slow_gets_the_time_that_it_needs
     pass_seconds(mesh, 1600);
     QCOMPARE(mesh.count<AttemptFailed>(), 1);
   }
+}
+
+// Whatever members say of their links: 100 MB over 1 Mbit/s would have 1,600 s.
+void CoordinatorHeldUpTest::what_averages_took_of_late_says_how_long_the_next_may_take() {
+  SimulatedMesh mesh(run_for(4), {100'000'000});
+  begin_first_round(mesh, 4);
+  measure_links(
+      mesh, 4, [](int from, int to) { return from == 3 || to == 3 ? 125e3 : 50e6; }, 0.0);
+  all_ready(mesh, 4);
+  mesh.trains_by_itself = false;
+  pass_seconds(mesh, 20);
+  for (int i = 1; i <= 4; ++i) have(mesh, i, 1);
+  deliver(mesh);
+  QCOMPARE(mesh.commits().size(), std::size_t{1});
+  all_ready(mesh, 4);
+  QCOMPARE(attempts(mesh).back().round, OuterStep{1});
+
+  pass_seconds(mesh, 95);
+
+  QCOMPARE(mesh.count<AttemptFailed>(), 0);
+  pass_seconds(mesh, 10);
+  QCOMPARE(mesh.count<AttemptFailed>(), 1);
 }
 
 // It takes little of what the other sends, which waits for nothing itself.

@@ -30,6 +30,7 @@ class DelayBudgetTest : public QObject {
   void an_edge_rests_after_three_failures_within_an_hour();
   void each_rest_is_twice_as_long();
   void an_old_rest_is_forgotten();
+  void what_cost_much_is_remembered_for_longer_and_rests_for_longer();
   void f_liars_make_nobody_look_guilty_data();
   void f_liars_make_nobody_look_guilty();
   void the_ends_of_a_resting_edge_sit_out_by_turns();
@@ -152,6 +153,22 @@ void DelayBudgetTest::an_old_rest_is_forgotten() {
   QVERIFY(!edges.rests_again(kA, kB));
 }
 
+// Two of eight may fail three times with three others each: 18 minutes at a minute each, which are a tenth of 3 hours.
+void DelayBudgetTest::what_cost_much_is_remembered_for_longer_and_rests_for_longer() {
+  EdgeFailures edges;
+  const FailureCost minute{1min, 8}, second{1s, 8};
+
+  QVERIFY(!edges.failed(kA, kB, kStart, minute));
+  QVERIFY(!edges.failed(kA, kB, kStart + 1h, second));
+  QVERIFY(edges.failed(kA, kB, kStart + 3h, second));
+  QCOMPARE(edges.rest(kA, kB, kStart + 3h), Clock::duration(30min));
+
+  QVERIFY(!edges.failed(kA, kC, kStart, second));
+  QVERIFY(!edges.failed(kA, kC, kStart + 61min, second));
+  QVERIFY(!edges.failed(kA, kC, kStart + 62min, second));
+  QCOMPARE(edges.rest(kA, kC, kStart + 62min), Clock::duration(10min));
+}
+
 void DelayBudgetTest::f_liars_make_nobody_look_guilty_data() {
   QTest::addColumn<int>("islands");
   QTest::addColumn<int>("liars");
@@ -208,8 +225,8 @@ void DelayBudgetTest::the_ends_of_a_resting_edge_sit_out_by_turns() {
 // While nothing was accepted of one end, and of the other there was.
 void DelayBudgetTest::an_unproven_end_sits_out_each_time() {
   EdgeFailures edges;
-  (void)edges.failed(kA, kB, kStart, kB);
-  (void)edges.failed(kA, kB, kStart, std::nullopt);
+  (void)edges.failed(kA, kB, kStart, {}, kB);
+  (void)edges.failed(kA, kB, kStart);
   (void)edges.rest(kA, kB, kStart);
 
   for (int round = 0; round < 3 * EdgeFailures::kTurn; ++round) {

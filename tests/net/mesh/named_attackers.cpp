@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
+#include <map>
 
 #include "tests/net/mesh/simulated_island.h"
 
@@ -262,7 +264,7 @@ struct Breaks : Liar {
   const bool answers_;
 };
 
-// 13. Has another outvoted, and is one of two that make the state then, of which it says nothing, or another hash.
+// 14. Has another outvoted, and is one of two that make the state then, of which it says nothing, or another hash.
 struct Disputes : Breaks {
   Disputes(TimedMesh& mesh, IslandId id, SharedConspiracy plot, bool is_silent)
       : Breaks(mesh, std::move(id), std::move(plot), RingConduct::kAlters), is_silent_(is_silent) {}
@@ -293,7 +295,7 @@ struct Deserts : Liar {
 
 // 10. Gives more than it says: every average is too large, and it alone does not say so.
 struct GivesMore : Liar {
-  GivesMore(TimedMesh& mesh, IslandId id, SharedConspiracy plot) : Liar(mesh, std::move(id), std::move(plot)) {}
+  using Liar::Liar;
   TimedValues gradient() const override {
     TimedValues values = Liar::gradient();
     for (double& value : values) value *= 50;
@@ -380,6 +382,151 @@ struct SlowByItsWord : Breaks {
     say_now(report);
   }
   Clock::time_point next_{};
+};
+
+// 13. Has the average, it says, as soon as an attempt begins: a ring that takes longer than the grace is given up.
+struct HasItAtOnce : Liar {
+  using Liar::Liar;
+  bool takes(const HubMessage& message) override {
+    if (const auto* attempt = std::get_if<HubAttempt>(&message)) {
+      say_now(IslandHave{attempt->round, attempt->attempt, fake_sha256("a lie"), 0.1, {}});
+    }
+    return true;
+  }
+};
+
+constexpr std::uint32_t kKnown = 3;  // rounds, and the hub knows how long an average takes
+
+// 13. Fails long attempts at their end, or holds them up, and no edge more often than is forgiven.
+struct FailsAFew : Liar {
+  FailsAFew(TimedMesh& mesh, IslandId id, SharedConspiracy plot, int times, std::chrono::minutes forgiven,
+            RingConduct conduct)
+      : Liar(mesh, std::move(id), std::move(plot)), times_(times), forgiven_(forgiven), conduct_(conduct) {}
+
+  // Nobody is at fault for as many edges as may be of liars, and one more where there are seven islands.
+  std::optional<IslandId> whom(const HubAttempt& attempt) {
+    const std::size_t islands = mesh_.islands().size(), most = most_liars(islands) + (islands < 7 ? 0 : 1);
+    for (auto& [id, times] : failed_) {
+      while (!times.empty() && mesh_.now() - times.front() > forgiven_) times.pop_front();
+    }
+    const auto of_late = std::ranges::count_if(failed_, [](const auto& entry) { return !entry.second.empty(); });
+    for (const IslandId& id : neighbours(attempt)) {
+      if (is_liar(id)) continue;
+      const auto times = std::ssize(failed_[id]);
+      if (times < times_ && (times > 0 || of_late < static_cast<std::ptrdiff_t>(most))) return id;
+    }
+    return std::nullopt;
+  }
+  RingConduct conduct(const HubAttempt& attempt) override {
+    const auto seat = std::ranges::find(attempt.order, id(), &AttemptMember::id) - attempt.order.begin();
+    const IslandId& next = attempt.order[static_cast<std::size_t>(seat + 1) % attempt.order.size()].id;
+    const auto victim = whom(attempt);
+    if (attempt.round.value < kKnown || conduct_ == RingConduct::kTakesPart || victim != next)
+      return RingConduct::kTakesPart;
+    failed_[next].push_back(mesh_.now());
+    return conduct_;
+  }
+  bool takes(const HubMessage& message) override {
+    const auto* attempt = std::get_if<HubAttempt>(&message);
+    if (attempt == nullptr || conduct_ != RingConduct::kTakesPart) return true;
+    if (const auto victim = whom(*attempt)) {
+      failed_[*victim].push_back(mesh_.now());
+      const IslandAttemptFailed failed{attempt->round, attempt->attempt, victim, "it closed every connection"};
+      later(mesh_.times().ring - 50ms, [this, failed] { say_now(failed); });
+    }
+    return true;
+  }
+  const int times_;
+  const Clock::duration forgiven_;
+  const RingConduct conduct_;
+  std::map<IslandId, std::deque<Clock::time_point>> failed_;
+};
+
+// 13. Has the first attempt fail when all have the average, so that the next one keeps it and shows nothing; then it
+// says another digest, and what it holds when the others have nearly stopped waiting for that.
+struct ShowsLate : Liar {
+  ShowsLate(TimedMesh& mesh, IslandId id, SharedConspiracy plot, bool keeps)
+      : Liar(mesh, std::move(id), std::move(plot)), keeps_(keeps) {}
+  bool says(IslandMessage& message) override {
+    if (auto* have = std::get_if<IslandHave>(&message)) {
+      if (keeps_ && have->round != failed_round_) {
+        failed_round_ = have->round;
+        message = IslandAttemptFailed{have->round, have->attempt, std::nullopt, "a lie", {true}};
+        return true;
+      }
+      have->digest = fake_sha256("a lie");
+    }
+    if (std::holds_alternative<IslandChunks>(message)) {
+      later(mesh_.run().dead_after - 300ms, [this, message] { say_now(message); });
+      return false;
+    }
+    return true;
+  }
+  const bool keeps_;
+  std::optional<OuterStep> failed_round_;
+};
+
+// 13. Answers when an attempt has failed, when the others have nearly stopped waiting for that; a first one that
+// names nobody, or an edge with its victim, has it fail.
+struct AnswersLate : Liar {
+  AnswersLate(TimedMesh& mesh, IslandId id, SharedConspiracy plot) : Liar(mesh, std::move(id), std::move(plot)) {}
+  bool takes(const HubMessage& message) override {
+    const auto* attempt = std::get_if<HubAttempt>(&message);
+    if (attempt == nullptr || plot_->number_of(id()) > 0 || attempt->round == failed_round_) return true;
+    failed_round_ = attempt->round;
+    IslandAttemptFailed failed{attempt->round, attempt->attempt, std::nullopt, "a lie"};
+    later(1ms, [this, failed] { say_now(failed); });
+    return true;
+  }
+  bool says(IslandMessage& message) override {
+    if (!std::holds_alternative<IslandAttemptFailed>(message)) return true;
+    later(mesh_.run().dead_after - 300ms, [this, message] { say_now(message); });
+    return false;
+  }
+  std::optional<OuterStep> failed_round_;
+};
+
+// 13. Leaves at the end of each attempt, and comes when the others have the next.
+struct LeavesForLong : Liar {
+  using Liar::Liar;
+  bool takes(const HubMessage& message) override {
+    if (!std::holds_alternative<HubAttempt>(message)) return true;
+    later(mesh_.times().ring - 50ms, [this] {
+      back_after_ = mesh_.times().ring;
+      say_now(IslandLeaving{"", false});
+    });
+    return true;
+  }
+};
+
+// 13. Holds up an attempt half way, says that its own link has got slow, and then that it is fast again.
+struct GotSlow : Liar {
+  using Liar::Liar;
+  RingConduct conduct(const HubAttempt& attempt) override {
+    return attempt.round.value < kKnown ? RingConduct::kTakesPart : RingConduct::kHalts;
+  }
+  bool says(IslandMessage& message) override {
+    auto* failed = std::get_if<IslandAttemptFailed>(&message);
+    if (failed != nullptr && failed->peer) {
+      const double seconds = Seconds(mesh_.now() - began_).count();
+      failed->stalled_after = static_cast<std::uint64_t>(65e3 * seconds);
+    }
+    return true;
+  }
+  bool takes(const HubMessage& message) override {
+    if (std::holds_alternative<HubAttempt>(message)) began_ = mesh_.now();
+    return true;
+  }
+  void ticks() override {
+    if (!linked() || mesh_.now() < next_) return;
+    next_ = mesh_.now() + 30s;
+    IslandLinkReport report;
+    for (const auto& [other, island] : mesh_.islands()) {
+      if (other != id()) report.links.push_back({other, false, 50e6, 0.03, false, {}});
+    }
+    say_now(report);
+  }
+  Clock::time_point began_{}, next_{};
 };
 
 // 10. Something else each time that it is left out or that a while has passed, so that nothing is done often.
@@ -472,25 +619,35 @@ std::vector<NamedAttacker> named_attackers() {
       {"A9 cuts at the end", maker<Breaks>(RingConduct::kCuts)},
       {"A9 is silent in the ring", maker<Breaks>(RingConduct::kSilent)},
       {"A9 stalls", maker<Breaks>(RingConduct::kStalls)},
-      {"A9 slow", maker<Breaks>(RingConduct::kSlow), 60s, true, 4, 60min},
+      {"A9 slow", maker<Breaks>(RingConduct::kSlow), 60s, true, 60min},
       {"A11 starves those after it", maker<Breaks>(RingConduct::kStarves)},
       {"A11 starves those after it, grace 10 s", maker<Breaks>(RingConduct::kStarves), 10s},
-      {"A11 starves its next", maker<Breaks>(RingConduct::kStarvesNext), 60s, true, 4, 60min},
-      {"A11 starves its next, grace 10 s", maker<Breaks>(RingConduct::kStarvesNext), 10s, true, 4, 60min},
+      {"A11 starves its next", maker<Breaks>(RingConduct::kStarvesNext), 60s, true, 60min},
+      {"A11 starves its next, grace 10 s", maker<Breaks>(RingConduct::kStarvesNext), 10s, true, 60min},
       {"A12 frame by turns", maker<FramesByTurns>(), 60s},
       {"A9 alters bytes", maker<Breaks>(RingConduct::kAlters)},
-      {"A13 says nothing of the state", maker<Disputes>(true)},
-      {"A13 says another hash", maker<Disputes>(false)},
+      {"A14 says nothing of the state", maker<Disputes>(true)},
+      {"A14 says another hash", maker<Disputes>(false)},
       {"A10 is cut off in each attempt", maker<Deserts>(false)},
       {"A10 leaves in each attempt", maker<Deserts>(true)},
-      {"A10 gives more than it says", maker<GivesMore>(), 60s, true, 1},
+      {"A10 gives more than it says", maker<GivesMore>(), 60s, true, 60min},
+      {"A13 gives more, ring of 20 s", maker<GivesMore>(), 60s, true, 180min, 20s},
       {"A10 flaps, never ready", maker<Flaps>(false)},
       {"A10 leaves and comes, never ready", maker<Flaps>(true)},
       {"A10 fetches for ever", maker<Fetches>(false)},
       {"A10 fetches for ever, anew each time", maker<Fetches>(true)},
       {"A10 wrong state", maker<WrongState>()},
       {"A10 keeps what it does not hold", maker<Keeps>()},
-      {"A10 slow by its word", maker<SlowByItsWord>(), 60s, true, 4, 60min},
+      {"A10 slow by its word", maker<SlowByItsWord>(), 60s, true, 60min},
+      {"A13 has it at once, ring of 2 min", maker<HasItAtOnce>(), 60s, true, 60min, 120s},
+      {"A13 fails a few at their end, ring of 2 min", maker<FailsAFew>(2, 61min, RingConduct::kTakesPart), 60s, true,
+       180min, 120s},
+      {"A13 holds up a few, ring of 1 min", maker<FailsAFew>(1, 72min, RingConduct::kSlow), 60s, true, 180min, 60s},
+      {"A13 shows its bytes late", maker<ShowsLate>(false)},
+      {"A13 shows its bytes late, and keeps them", maker<ShowsLate>(true)},
+      {"A13 answers late", maker<AnswersLate>()},
+      {"A13 leaves for long, ring of 10 s", maker<LeavesForLong>(), 60s, true, 20min, 10s},
+      {"A13 has got slow, ring of 20 s", maker<GotSlow>(), 60s, true, 60min, 20s},
       {"A10 rotates", maker<Rotates>(false)},
       {"A10 rotates with each attempt", maker<Rotates>(true)},
   };

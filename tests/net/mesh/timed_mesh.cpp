@@ -63,7 +63,7 @@ TimedMesh::TimedMesh(RunConfig run, TimedTimes times, unsigned seed)
   memory.agreed_hash = hashes_[0];
   memory.state_hashes[OuterStep{0}] = hashes_[0];
   hub_.emplace(
-      run_, memory, [](const HubCommit&) { return std::string("signed"); }, std::vector<std::int64_t>{1'000'000});
+      run_, memory, [](const HubCommit&) { return std::string("signed"); }, std::vector<std::int64_t>{times_.numel});
   tick();
 }
 

@@ -24,6 +24,7 @@ struct TimedTimes {
   Clock::duration message = std::chrono::milliseconds(20);
   Clock::duration fetch = std::chrono::seconds(1);  // of the model by one that recovers
   Clock::duration tick = std::chrono::milliseconds(250);
+  std::int64_t numel = 1'000'000;  // that `ring` averages
 };
 
 class TimedMesh {
@@ -53,8 +54,12 @@ class TimedMesh {
   TimedIsland* find(const IslandId& id);
   const std::map<IslandId, std::unique_ptr<TimedIsland>>& islands() const { return islands_; }
   // Of the newest where that one was undone.
-  const TimedModel& model(OuterStep step) const { return models_.at(std::min<std::size_t>(step.value, models_.size() - 1)); }
-  const std::string& honest_hash(OuterStep step) const { return hashes_.at(std::min<std::size_t>(step.value, hashes_.size() - 1)); }
+  const TimedModel& model(OuterStep step) const {
+    return models_.at(std::min<std::size_t>(step.value, models_.size() - 1));
+  }
+  const std::string& honest_hash(OuterStep step) const {
+    return hashes_.at(std::min<std::size_t>(step.value, hashes_.size() - 1));
+  }
 
   void after(Clock::duration time, std::function<void()> act);
   void pass(Clock::duration time);

@@ -174,7 +174,9 @@ TimedRing::Failure TimedRing::when_aborted(std::size_t seat, const std::string& 
   }
   for (const std::size_t peer : waited_for) {
     const RingConduct conduct = seats_[peer].conduct;
-    const bool owes = is_direct() ? conduct == RingConduct::kStalls || conduct == RingConduct::kSlow : has_come(peer);
+    const bool owes =
+        is_direct() ? conduct == RingConduct::kStalls || conduct == RingConduct::kSlow || conduct == RingConduct::kHalts
+                    : has_come(peer);
     if (owes) return {attempt_.order[peer].id, reason, false, bytes_at(seat)};
   }
   return {std::nullopt, reason};
@@ -188,6 +190,7 @@ std::uint64_t TimedRing::bytes_at(std::size_t seat) const {
     const bool sends = has_come(at) && seats_[at].conduct != RingConduct::kStalls;
     if (!sends) break;
     if (seats_[at].conduct == RingConduct::kSlow) return bytes + 5;
+    if (seats_[at].conduct == RingConduct::kHalts) return bytes + static_cast<std::uint64_t>(mesh_.times().numel);
     bytes += kChunkBytes;
   }
   return bytes;

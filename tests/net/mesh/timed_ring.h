@@ -22,6 +22,7 @@ enum class RingConduct {
   kSilent,       // takes connections and says nothing, also where it has joined
   kStalls,       // sends keepalives and no data
   kSlow,         // sends a byte now and then
+  kHalts,        // half of all that its next is to get, and then a byte now and then
   kCloses,       // closes its connections in the midst of it
   kCuts,         // gives its next less than all, at the end, when the others have it
   kAlters,       // chunks that it passes on are not what came
