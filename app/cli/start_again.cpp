@@ -8,13 +8,14 @@
 namespace atl {
 namespace {
 
-// Of which `part` is the hub's or the island's directory.
+// Of which `part` is the hub's or the island's directory. Another hub and an island may lie side by side, too.
 std::optional<TrainHome> train_home_around(const std::filesystem::path& part) {
   const TrainHome train{part.parent_path()};
   if (part != train.hub().directory && part != train.island().directory) return std::nullopt;
   std::error_code ignored;
-  const bool is_one = std::filesystem::exists(train.hub().run_file(), ignored) &&
-                      std::filesystem::exists(train.island().join_file(), ignored);
+  const auto join = load_join_file(train.island().join_file());
+  const bool is_one =
+      join.ok() && join->run_name == kTrainRunName && std::filesystem::exists(train.hub().run_file(), ignored);
   return is_one ? std::optional(train) : std::nullopt;
 }
 

@@ -10,6 +10,8 @@
 
 namespace atl {
 
+inline constexpr const char* kTrainRunName = "train";  // of each run of `atoll train`
+
 // "atoll join --home DIR"
 std::string how_to_train(const AgentHome& home);
 // Of a hub that does not answer: what it is, and what to do.

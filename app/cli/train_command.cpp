@@ -11,6 +11,7 @@
 #include "app/cli/foreground_agent.h"
 #include "app/cli/own_programs.h"
 #include "app/cli/run_init.h"
+#include "app/cli/start_again.h"
 #include "app/cli/text.h"
 #include "app/cli/train_changes.h"
 #include "app/cli/train_memory.h"
@@ -79,7 +80,7 @@ Status prepare_run(Train& command, const HubHome& hub, DeviceChoice device, Comm
                              "prepare'",
                              command.directory)};
   }
-  command.run.name = "train";
+  command.run.name = kTrainRunName;
   command.run.overrides.min_islands = 1;
   command.run.memory_bytes = usable_memory().total;
   // There is nobody to ask but its owner, who is here and has lost at most what this machine's disk has.

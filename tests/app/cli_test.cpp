@@ -626,11 +626,14 @@ void CliTest::what_does_not_run_is_started_again_by_the_words_that_are_told() {
   CliRun atoll;
   const std::string train = atoll.path("t1").string(), hub = atoll.path("a hub").string(),
                     island = atoll.path("own").string();
-  for (const IslandHome& home : {TrainHome{train}.island(), IslandHome{island}}) {
+  const TrainHome both{atoll.path("both")};  // a hub and an island side by side
+  for (const IslandHome& home : {TrainHome{train}.island(), both.island(), IslandHome{island}}) {
+    JoinFile join;
+    join.run_name = home.directory == TrainHome{train}.island().directory ? "train" : "gcide";
     QVERIFY(make_directories(home.directory, FileMode::kPrivate).ok());
-    QVERIFY(save_join_file(home.join_file(), JoinFile{}).ok());
+    QVERIFY(save_join_file(home.join_file(), join).ok());
   }
-  for (const HubHome& home : {TrainHome{train}.hub(), HubHome{hub}, HubHome{atoll.path("hub")}}) {
+  for (const HubHome& home : {TrainHome{train}.hub(), both.hub(), HubHome{hub}, HubHome{atoll.path("hub")}}) {
     QVERIFY(make_directories(home.directory, FileMode::kPrivate).ok());
     std::ofstream(home.run_file()) << "{}";
   }
@@ -641,11 +644,14 @@ void CliTest::what_does_not_run_is_started_again_by_the_words_that_are_told() {
   const CliOutcome hub_alone = atoll({"hub", "status", "--home", train});
   const CliOutcome another = atoll({"hub", "status", "--home", hub});
   const CliOutcome usual = atoll({"hub", "status"});
+  const std::string beside = both.island().directory.string();
+  const CliOutcome neighbour = atoll({"status", "--home", beside});
 
-  for (const CliOutcome* outcome : {&alone, &own, &hub_alone, &another, &usual}) {
+  for (const CliOutcome* outcome : {&alone, &own, &hub_alone, &another, &usual, &neighbour}) {
     QCOMPARE(outcome->exit_code, static_cast<int>(kExitNotRunning));
   }
   QVERIFY2(contains(alone.err, "start it with: atoll train --dir " + train + "\n"), alone.err.c_str());
+  QVERIFY2(contains(neighbour.err, "start it with: atoll join --home " + beside + "\n"), neighbour.err.c_str());
   QVERIFY2(contains(own.err, "start it with: atoll join --home " + island + "\n"), own.err.c_str());
   QVERIFY2(contains(hub_alone.err, "atoll status --home " + train), hub_alone.err.c_str());
   QVERIFY2(contains(another.err, "start it with: atoll hub serve --home " + hub + "\n"), another.err.c_str());
