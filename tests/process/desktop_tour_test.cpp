@@ -292,7 +292,7 @@ void DesktopTourTest::the_dashboard_follows_three_rounds() {
   AWAIT(accepted() >= first + 3 && round() >= began + 3);
 
   AWAIT_TEXT(desktop_->text("age"), "Updated now");
-  AWAIT_TEXT(desktop_->newestPoint(), "Loss");
+  AWAIT_TEXT(desktop_->newestPoint(), "This island");
   QVERIFY(desktop_->choosePage("Training"));
   AWAIT_TEXT(desktop_->newestPoint(), "Training ");
 }
