@@ -53,24 +53,22 @@ OpenAttempt::Outcome OpenAttempt::outcome() const {
 std::string OpenAttempt::digest() const { return digests_.at(*live_.begin()); }
 
 bool OpenAttempt::holds(const std::string& digest) const {
-  return std::ranges::any_of(digests_,
-                             [&](const auto& entry) { return live_.contains(entry.first) && entry.second == digest; });
+  return std::ranges::any_of(live_, [&](const IslandId& island) { return holds(island, digest); });
+}
+
+bool OpenAttempt::holds(const IslandId& island, const std::string& digest) const {
+  const auto found = digests_.find(island);
+  return found != digests_.end() && found->second == digest;
 }
 
 bool OpenAttempt::most_members_hold(const std::string& digest) const {
-  const auto holds_it = [&](const IslandId& island) {
-    const auto found = digests_.find(island);
-    return found != digests_.end() && found->second == digest;
-  };
+  const auto holds_it = [&](const IslandId& island) { return holds(island, digest); };
   return 2 * static_cast<std::size_t>(std::ranges::count_if(live_, holds_it)) > order_.size();
 }
 
 std::optional<std::string> OpenAttempt::held_by_most(std::size_t liars) const {
   for (const auto& [first, digest] : digests_) {
-    const auto holds_it = [&](const IslandId& island) {
-      const auto found = digests_.find(island);
-      return found != digests_.end() && found->second == digest;
-    };
+    const auto holds_it = [&](const IslandId& island) { return holds(island, digest); };
     if (most_trainers(holds_it, liars)) return digest;
   }
   return std::nullopt;

@@ -63,6 +63,7 @@ class OpenAttempt {
  private:
   template <class Holds>
   bool most_trainers(const Holds& holds, std::size_t liars) const;
+  bool holds(const IslandId& island, const std::string& digest) const;
 
   Attempt number_;
   std::vector<AttemptMember> order_;

@@ -3,12 +3,6 @@
 #include <algorithm>
 
 namespace atl {
-namespace {
-
-bool is_end(const IslandPair& edge, const IslandId& island) { return edge.first == island || edge.second == island; }
-
-}  // namespace
-
 // Each of so many liars may fail so often with as many as it takes to be at fault.
 Clock::duration EdgeFailures::remembered(FailureCost cost) {
   const auto failures = most_liars(cost.islands) * most_failed_peers(cost.islands) * kTolerated;

@@ -21,6 +21,10 @@ namespace atl {
 
 using IslandPair = std::pair<IslandId, IslandId>;  // the smaller id first
 
+inline bool is_end(const IslandPair& edge, const IslandId& island) {
+  return edge.first == island || edge.second == island;
+}
+
 // How many of so many islands may lie, and the others go on: one of three, and three in ten.
 constexpr std::size_t most_liars(std::size_t islands) { return islands < 3 ? 0 : islands < 7 ? 1 : islands * 3 / 10; }
 

@@ -167,8 +167,7 @@ void MeshLinks::declare_dead(const IslandId& a, const IslandId& b) {
 
 void MeshLinks::forget_removed(const IslandId& island) {
   bad_edges_.forget(island);
-  std::erase_if(got_slow_,
-                [&](const auto& entry) { return entry.first.first == island || entry.first.second == island; });
+  std::erase_if(got_slow_, [&](const auto& entry) { return is_end(entry.first, island); });
   failures_.forget(island);
 }
 

@@ -438,17 +438,14 @@ void OpenRound::refuse_too_large() {
   const std::set<IslandId> left_out = left_out_of(attempt_->order());
   const auto gave = static_cast<std::size_t>(std::ranges::count_if(attempt_->order(), trained));
   const bool most_find_so = attempt_->held_by_most() == kTooLarge || attempt_->most_members_hold(kTooLarge);
+  std::optional<WorkWatch::Fault> searched;
   if (gave + left_out.size() > 2 && most_find_so && !attempt_keeps_buckets_) {
-    const auto fault = trust_.work().find_too_large(attempt_->order(), left_out);
-    if (fault.is_hopeless) ++reported_failures_;
-    fail_attempt(reason, retry_delay());
-    kept_.reset();
-    return;
+    searched = trust_.work().find_too_large(attempt_->order(), left_out);
   }
-  ++reported_failures_;
+  if (!searched || searched->is_hopeless) ++reported_failures_;
   fail_attempt(reason, retry_delay());
   kept_.reset();
-  blame_.search_for_liar({}, reason);
+  if (!searched) blame_.search_for_liar({}, reason);
 }
 
 // A member that others have finished with, and that neither has the average nor says why, does not hold them up for
@@ -462,7 +459,10 @@ void OpenRound::leave_laggards_behind() {
     if (turn_.now() < *average_due_ && may_wait_for(laggards)) return;
     // In a ring all come to the end together: one of its pairs may be too slow for it, of which nobody tells.
     if (schedule_ == Schedule::kDirect && !laggards.empty()) links_.direct_failed();
-    if (!laggards.empty() && !is_held_by_most_that_are_honest()) return give_up_with_laggards();
+    // Those that have it may be liars for the most part, and nobody else gets it from them.
+    if (!laggards.empty() && !is_held_by_most_that_are_honest()) {
+      return give_up_held_up("too few of its members come to its end", {.laggards_paid = true});
+    }
     laggards_due_ = turn_.now() + turn_.run().heartbeat;
     laggards_waited_ = turn_.run().straggler_grace - std::max<Clock::duration>(*average_due_ - turn_.now(), {});
     for (const IslandId& id : laggards) {
@@ -484,56 +484,37 @@ bool OpenRound::is_held_by_most_that_are_honest() const {
   return attempt_->held_by_most(most_liars(members_.islands().size())).has_value();
 }
 
-// Those that have it may be liars for the most part, and nobody else gets it from them.
-void OpenRound::give_up_with_laggards() {
-  RoundBlame::HeldUp held_up{turn_.now() - attempt_began_, holders()};
-  held_up.laggards_paid = true;
-  ++stalled_attempts_;
-  fail_attempt("too few of its members come to its end", {});
-  look_for_who_holds_up(std::move(held_up));
-}
-
-std::set<IslandId> OpenRound::holders() const {
-  std::set<IslandId> holders = attempt_->live();
-  for (const IslandId& id : attempt_->still_averaging()) holders.erase(id);
-  return holders;
-}
-
 // Where those that have finished are not most, the attempt is given up, and whoever does not even answer that sits out
 // (open_attempt). A word that an average is there may be a lie, as may be that one waits for it: the edge between the
 // two is looked at.
 void OpenRound::end_what_stalls() {
   if (!attempt_ || inquiry_ || is_decided() || average_due_ || !stall_due_ || turn_.now() < *stall_due_) return;
-  ++stalled_attempts_;
   ++stall_doublings_;
   const auto since = stalls_since_.value_or(attempt_began_);
-  RoundBlame::HeldUp held_up{turn_.now() - attempt_began_, holders()};
-  held_up.is_overdue = longest_ && turn_.now() - since >= *longest_;  // all that came to nothing
-  if (schedule_ == Schedule::kDirect) links_.direct_failed();
-  fail_attempt("most of its members do not come to its end", {});
-  stalls_since_ = since;
-  look_for_who_holds_up(std::move(held_up));
+  const bool is_overdue = longest_ && turn_.now() - since >= *longest_;  // all that came to nothing
+  give_up_held_up("most of its members do not come to its end", {.is_overdue = is_overdue});
+  if (!is_overdue) stalls_since_ = since;
 }
 
 // It took far longer than its links need.
 void OpenRound::end_what_is_held_up() {
   if (!attempt_ || inquiry_ || is_decided() || average_due_ || !longest_) return;
   if (turn_.now() - attempt_began_ < *longest_) return;
-  ++stalled_attempts_;
-  RoundBlame::HeldUp held_up{turn_.now() - attempt_began_, holders()};
-  held_up.is_overdue = true;
-  if (schedule_ == Schedule::kDirect) links_.direct_failed();
-  fail_attempt("it takes far longer than its links need", {});
-  look_for_who_holds_up(std::move(held_up));
+  give_up_held_up("it takes far longer than its links need", {.is_overdue = true});
 }
 
 // A member lets next to nothing come. The next attempt does without that edge; an exchange goes on round the ring,
-// where the edges tell who it was.
-void OpenRound::look_for_who_holds_up(RoundBlame::HeldUp held_up) {
-  if (held_up.is_overdue) stalls_since_.reset();
+// where the edges tell who it was. `as`: but for how long, and who has the average.
+void OpenRound::give_up_held_up(const std::string& reason, RoundBlame::HeldUp as) {
+  as.lasted = turn_.now() - attempt_began_;
+  as.holders = attempt_->live();
+  for (const IslandId& id : attempt_->still_averaging()) as.holders.erase(id);
+  ++stalled_attempts_;
+  if (schedule_ == Schedule::kDirect) links_.direct_failed();
+  fail_attempt(reason, {});
   if (left_direct_) return;
-  if (held_up.is_overdue) ++held_up_attempts_;
-  blame_.report_held_up(std::move(held_up));
+  if (as.is_overdue) ++held_up_attempts_;
+  blame_.report_held_up(std::move(as));
 }
 
 // Its members hold different averages: each is asked for its bytes, chunk by chunk.

@@ -102,11 +102,9 @@ class OpenRound {
   void leave_outvoted_behind(const DigestInquiry& inquiry);
   void note_edge_that_left_behind(const IslandId& id, const IslandAttemptFailed& message);
   void leave_laggards_behind();
-  void give_up_with_laggards();
   void end_what_stalls();
   void end_what_is_held_up();
-  std::set<IslandId> holders() const;
-  void look_for_who_holds_up(RoundBlame::HeldUp held_up);
+  void give_up_held_up(const std::string& reason, RoundBlame::HeldUp as);
   void fail_attempt(const std::string& reason, Clock::duration delay);
   Clock::duration retry_delay() const;
   HubAbort abort_of(Attempt attempt, const std::string& reason) const {

@@ -19,11 +19,12 @@ bool StateDispute::may_be_a_lie() const {
 
 std::optional<WantRollback> StateDispute::settle() {
   const OuterStep committed = state_.committed();
-  if (std::exchange(of_, committed) != committed || !may_be_a_lie()) {
+  const bool is_disputed = may_be_a_lie();
+  if (std::exchange(of_, committed) != committed || !is_disputed) {
     open_since_.reset();
     waits_since_.reset();
   }
-  if (!may_be_a_lie() || state_.still_waits()) return std::nullopt;
+  if (!is_disputed || state_.still_waits()) return std::nullopt;
   const HashAgreement& agreement = trust_.agreement();
   if (agreement.verdict() == HashAgreement::Verdict::kOpen && may_wait()) return std::nullopt;
   const auto back_to = safekeeping_.newest_kept_by(most_liars(members_.islands().size()) + 1);
