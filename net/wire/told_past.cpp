@@ -20,29 +20,6 @@ Error wrong_past(std::string what) {
   return Error{ErrorCode::kProtocol, fmt::format("the run's past as its hub tells it: {}", what)};
 }
 
-template <class T>
-nlohmann::json past_list(const std::vector<T>& entries) {
-  nlohmann::json list = nlohmann::json::array();
-  for (const T& entry : entries) {
-    JsonWriter writer;
-    fields(writer, const_cast<T&>(entry));
-    list.push_back(std::move(writer.object));
-  }
-  return list;
-}
-
-template <class T>
-Status read_past_list(JsonReader& reader, const char* name, std::size_t most, std::vector<T>& entries) {
-  const nlohmann::json* list = reader.entries(name, most);
-  if (list == nullptr) return reader.status();
-  for (std::size_t i = 0; i < list->size(); ++i) {
-    JsonReader one((*list)[i], reader.element_path(name, i));
-    fields(one, entries.emplace_back());
-    ATOLL_RETURN_IF_ERROR(one.status());
-  }
-  return ok_status();
-}
-
 }  // namespace
 
 Status validate(const ToldPast& past) {
@@ -72,7 +49,10 @@ Status validate(const ToldPast& past) {
 }
 
 std::string encode(const ToldPast& past) {
-  return dump_json({{kRoundsField, past_list(past.rounds)}, {kValidationsField, past_list(past.validations)}});
+  JsonWriter writer;
+  writer.field(kRoundsField, past.rounds);
+  writer.field(kValidationsField, past.validations);
+  return dump_json(writer.object);
 }
 
 Result<ToldPast> decode_past(std::string_view text) {
@@ -80,9 +60,9 @@ Result<ToldPast> decode_past(std::string_view text) {
   if (!parsed.ok()) return wrong_past(parsed.error().message);
   JsonReader reader(*parsed);
   ToldPast past;
-  Status status = read_past_list(reader, kRoundsField, kMaxPastRounds, past.rounds);
-  if (status.ok()) status = read_past_list(reader, kValidationsField, kMaxPastValidations, past.validations);
-  if (!status.ok()) return wrong_past(status.error().message);
+  reader.field(kRoundsField, past.rounds);
+  reader.field(kValidationsField, past.validations);
+  if (!reader.status().ok()) return wrong_past(reader.status().error().message);
   ATOLL_RETURN_IF_ERROR(validate(past));
   return past;
 }
